@@ -1,0 +1,120 @@
+"""All settings: built once in `main()`, passed down, frozen. Order: environment, then the file, then defaults.
+
+Environment: `HOPLINE_` and `__` between levels (`HOPLINE_OPENSEARCH__URL`). File: TOML named by `HOPLINE_CONFIG`, else
+`hopline.toml` in the user's configuration folder.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import platformdirs
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from indexers.errors import ConfigurationError
+from indexers.settings import EmbedderSettings, IndexingSettings, OpenSearchSettings, Section, VaultRoot
+from search_api.settings import ApiSettings, SearchSettings
+from streams.settings import AgentSettings, KafkaSettings, WatcherSettings
+
+ENV_PREFIX = "HOPLINE_"
+#: Read by the process itself, before or beside the settings.
+ENV_EXTRA = frozenset({"HOPLINE_CONFIG", "HOPLINE_JAVA_HOME", "HOPLINE_API_KEY", "HOPLINE_API_URL"})
+
+
+def default_data_dir() -> Path:
+    """Root's home can't be read by OpenSearch's unprivileged user, so root's data live under /var/lib."""
+    return Path("/var/lib/hopline") if os.geteuid() == 0 else Path(platformdirs.user_data_dir("hopline"))
+
+
+def default_cache_dir() -> Path:
+    return Path("/var/cache/hopline") if os.geteuid() == 0 else Path(platformdirs.user_cache_dir("hopline"))
+
+
+class LocalSettings(Section):
+    """The engines and processes that `hopline up` starts on this machine."""
+
+    data_dir: Path = Field(default_factory=default_data_dir, description="Data, logs and state of the local stack.")
+    cache_dir: Path = Field(default_factory=default_cache_dir, description="Downloaded engines.")
+    kafka_port: int = Field(8471, ge=1, le=65_535, description="Port of the local broker (the next one is its controller).")
+    opensearch_port: int = Field(8473, ge=1, le=65_535, description="Port of the local node (the next one is its transport).")
+    kafka_heap_mb: int = Field(512, ge=128, description="Largest heap of the broker, MiB.")
+    opensearch_heap_mb: int = Field(768, ge=256, description="Heap of the node, MiB.")
+    opensearch_user: str = Field("nobody", description="User that runs OpenSearch when `hopline up` runs as root.")
+    short_lived: bool = Field(default=False, description="Engines tuned for start-up time (tests): half the speed.")
+    start_timeout_seconds: float = Field(120.0, gt=0, description="Longest wait for one process to be ready.")
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX, env_nested_delimiter="__", frozen=True, extra="forbid", nested_model_default_partial_update=True
+    )
+
+    prefix: str = Field("hopline", pattern=r"^[a-z][a-z0-9-]{0,40}$", description="First part of topic, group and index names.")
+    log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least severe log line written.")
+    vaults: tuple[VaultRoot, ...] = Field((), description="Vault roots, each with its namespace.")
+    kafka: KafkaSettings = KafkaSettings()
+    opensearch: OpenSearchSettings = OpenSearchSettings()
+    embedder: EmbedderSettings = EmbedderSettings()
+    indexing: IndexingSettings = IndexingSettings()
+    ingest: AgentSettings = AgentSettings()
+    embed: AgentSettings = AgentSettings(batch_records=64)
+    watcher: WatcherSettings = WatcherSettings()
+    api: ApiSettings = ApiSettings()
+    search: SearchSettings = SearchSettings()
+    local: LocalSettings = LocalSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        _ = dotenv_settings, file_secret_settings
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=config_file(os.environ))
+
+    @property
+    def kafka_servers(self) -> str:
+        return self.kafka.bootstrap_servers or f"127.0.0.1:{self.local.kafka_port}"
+
+    @property
+    def opensearch_url(self) -> str:
+        return self.opensearch.url or f"http://127.0.0.1:{self.local.opensearch_port}"
+
+    @property
+    def keys_file(self) -> Path:
+        return self.api.keys_file or self.local.data_dir / "keys.json"
+
+
+def config_file(env: Mapping[str, str]) -> Path:
+    named = env.get("HOPLINE_CONFIG")
+    return Path(named) if named else Path(platformdirs.user_config_dir("hopline")) / "hopline.toml"
+
+
+def load_settings(env: Mapping[str, str] | None = None) -> Settings:
+    """Raises ConfigurationError naming each wrong setting; a misspelt HOPLINE_ variable is an error too."""
+    names = os.environ if env is None else env
+    known = set(Settings.model_fields)
+    for name in names:
+        field = name.removeprefix(ENV_PREFIX).split("__")[0].lower()
+        if name.startswith(ENV_PREFIX) and name not in ENV_EXTRA and field not in known:
+            msg = f"{name} is no setting; the settings are listed by `hopline settings`"
+            raise ConfigurationError(msg)
+    path = config_file(names)
+    if "HOPLINE_CONFIG" in names and not path.is_file():
+        msg = f"HOPLINE_CONFIG names {path}, which is no file"
+        raise ConfigurationError(msg)
+    try:
+        return Settings()
+    except ValidationError as exc:
+        lines = [f"{'.'.join(str(p) for p in e['loc'])}: {e['msg']}" for e in exc.errors()]
+        raise ConfigurationError("settings refused: " + "; ".join(lines)) from exc
+    except tomllib.TOMLDecodeError as exc:
+        msg = f"{path} is no TOML: {exc}"
+        raise ConfigurationError(msg) from exc

@@ -1,0 +1,48 @@
+"""Three kinds of fault, one base.
+
+`Transient`: try this work again, commit nothing. `PoisonRecord`: park the record in dead letters and go on.
+`HoplineError` subclasses that are neither are told to the person who called. Anything else is a bug: a worker
+leaves at once without acknowledging (docs/explanation/faust.md), so that the work is repeated after a restart.
+"""
+
+from __future__ import annotations
+
+
+class HoplineError(Exception):
+    """Base of everything that Hopline raises on purpose; its text says what to do next."""
+
+
+class ConfigurationError(HoplineError):
+    """A setting is missing or contradicts another; the text names the setting."""
+
+
+class Transient(HoplineError):  # noqa: N818 - a control-flow signal, named as the rules name it
+    """A service is away or overloaded: the same call may succeed later."""
+
+    def __init__(self, reason: str, retry_after: float | None = None) -> None:
+        super().__init__(reason, retry_after)
+        self.reason = reason
+        self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class PoisonRecord(HoplineError):  # noqa: N818 - see above
+    """A record that no retry can mend. `error_class` is one of a closed set (a metric label)."""
+
+    def __init__(self, error_class: str, reason: str) -> None:
+        super().__init__(error_class, reason)
+        self.error_class = error_class
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.error_class}: {self.reason}"
+
+
+class VaultUnavailable(HoplineError):
+    """The vault's root is missing, unreadable or suspiciously empty: nothing may be concluded from it."""
+
+
+class NotVisible(HoplineError):
+    """The row does not exist, or the principal may not see it: the two are never told apart."""

@@ -1,0 +1,98 @@
+"""What the centre needs from outside, as protocols. Each has one conformance suite in tests/contract/."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+
+
+class TokenCounter(Protocol):
+    """Counts tokens as the embedder will: special tokens excluded, nothing truncated."""
+
+    @property
+    def tokenizer_id(self) -> str: ...
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]: ...
+
+
+class Embedder(TokenCounter, Protocol):
+    """Text → unit vectors. Calls block (seconds): run them off the event loop. Thread-safe.
+
+    Prefixes ("query: ", "passage: ") belong to the model and are added inside. An empty or blank text and a text
+    of more than `max_tokens` raise ValueError: nothing is cut in silence.
+    """
+
+    @property
+    def model_id(self) -> str:
+        """Name, quantisation included: `e5-small-enko-int8`. Vectors of two ids never meet in one query."""
+        ...
+
+    @property
+    def pair_id(self) -> str:
+        """Vector space: two model ids with one pair id may serve writes and queries of one index."""
+        ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def max_tokens(self) -> int: ...
+
+    @property
+    def cosine_floor(self) -> float:
+        """Cosine of unrelated texts: scores are mixed as (cosine - floor) / (1 - floor)."""
+        ...
+
+    @property
+    def mixes_documents(self) -> bool:
+        """True where a batch may hold chunks of several documents (DESIGN §2: never on int8 CPU)."""
+        ...
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """float32 [len(texts), dimension], rows of length 1, in the order given."""
+        ...
+
+    def embed_query(self, text: str) -> Vectors:
+        """float32 [dimension], length 1. A query longer than `max_tokens` is cut (the caller bounds it)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileEntry:
+    """One file of a vault as listed. `path` is the identity (NFC); `vault_path` are the name's own code points."""
+
+    path: str
+    vault_path: str
+    size: int
+    modified_ns: int
+    inode: int
+
+
+class VaultFiles(Protocol):
+    """One vault's tree. Calls block: run them off the event loop.
+
+    Raises `VaultUnavailable` where the root itself can't be read, `FileNotFoundError` for a missing file,
+    `PermissionError` for an unreadable one, and `ValueError` for a path that leaves the root (symlinks included).
+    """
+
+    def entries(self) -> Iterator[FileEntry]:
+        """Every Markdown file that the ignore rule leaves, in path order; loops of symlinks are walked once."""
+        ...
+
+    def entry(self, path: str) -> FileEntry:
+        """The file with this identity, however its name is normalised on disk."""
+        ...
+
+    def read(self, path: str, *, start: int = 0, max_bytes: int | None = None) -> bytes: ...
+
+    def write_atomic(self, path: str, content: bytes) -> FileEntry:
+        """Temp file in the same folder, fsync, rename: a reader sees the old bytes or the new, never half."""
+        ...
+
+    def remove(self, path: str) -> None: ...

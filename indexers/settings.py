@@ -1,0 +1,80 @@
+"""Settings of the indexing side: nested models of `hopline.settings.Settings`; unknown keys are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+
+from indexers.domain.identity import LABEL_PATTERN, AgentId, Namespace, Scope, TeamId, TenantId
+
+Label = Annotated[str, Field(pattern=f"^{LABEL_PATTERN}$")]
+
+
+class Section(BaseModel):
+    """One group of settings: frozen, closed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class OpenSearchSettings(Section):
+    url: str | None = Field(None, description="Existing OpenSearch to use; empty: `hopline up` starts one.")
+    username: str | None = Field(None, description="Basic authentication user.")
+    password: SecretStr | None = Field(None, description="Basic authentication password.")
+    ca_file: Path | None = Field(None, description="CA bundle for https.")
+    timeout_seconds: float = Field(10.0, gt=0, description="Limit of one request.")
+    pool_size: int = Field(16, ge=1, description="Connections held open by one process.")
+    shards: int = Field(1, ge=1, description="Primary shards of a newly created index.")
+    replicas: int = Field(0, ge=0, description="Replicas of a newly created index.")
+    bulk_max_bytes: int = Field(8_000_000, ge=100_000, description="Largest bulk request body, bytes.")
+    bulk_max_rows: int = Field(1_000, ge=1, description="Most rows of one bulk request.")
+    dedicated_tenants: dict[str, str] = Field(
+        default_factory=dict, description="Tenant → suffix of indices of its own (a large tenant)."
+    )
+
+
+class EmbedderSettings(Section):
+    backend: Literal["onnx", "torch"] = Field("onnx", description="onnx: CPU, light. torch: extra `gpu`.")
+    model: str | None = Field(
+        None, description="Folder (or hub id for torch); empty: the shipped e5-small-enko (onnx) or its GPU pair (torch)."
+    )
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto: CUDA where there is one, else CPU.")
+    threads: int = Field(1, ge=1, description="Threads of one model call on CPU.")
+    batch_texts: int = Field(16, ge=1, description="Texts of one model call.")
+    cpu_affinity: tuple[int, ...] = Field((), description="Cores the model is pinned to; empty: not pinned.")
+
+
+class IndexingSettings(Section):
+    inline_max_bytes: int = Field(262_144, ge=1_024, description="Larger files travel as a reference, bytes.")
+    document_max_bytes: int = Field(
+        524_288, ge=4_096, description="Text indexed of one file, bytes; the rest is left out and counted."
+    )
+    chunk_max_tokens: int = Field(256, ge=16, le=500, description="Longest chunk, tokens of the embedder.")
+    frontmatter_max_bytes: int = Field(65_536, ge=1_024, description="Larger frontmatter is body text.")
+    tombstone_days: int = Field(45, ge=1, description="Days for which a deletion is remembered.")
+
+
+class VaultRoot(Section):
+    """One folder of Markdown files and the namespace that owns it."""
+
+    name: Label = Field(description="Name of the root in commands and logs.")
+    path: Path = Field(description="Folder of the vault.")
+    tenant: Label = Field("local", description="Tenant that owns the vault.")
+    agent: Label = Field("me", description="Agent that writes it.")
+    scope: Scope = Field(Scope.SHARED, description="personal, team or shared.")
+    team: Label | None = Field(None, description="Team, for scope `team` only.")
+
+    @model_validator(mode="after")
+    def _team_fits_scope(self) -> VaultRoot:
+        _ = self.namespace
+        return self
+
+    @property
+    def namespace(self) -> Namespace:
+        return Namespace(
+            tenant_id=TenantId(self.tenant),
+            agent_id=AgentId(self.agent),
+            scope=self.scope,
+            team_id=None if self.team is None else TeamId(self.team),
+        )

@@ -1,0 +1,30 @@
+"""Settings of the query service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from indexers.settings import Section
+
+
+class ApiSettings(Section):
+    host: str = Field("127.0.0.1", description="Address the query service listens on.")
+    port: int = Field(8470, ge=0, le=65_535, description="Port of the query service.")
+    keys_file: Path | None = Field(None, description="API keys (JSON); empty: keys.json in the data folder.")
+    request_timeout_seconds: float = Field(10.0, gt=0, description="Longest time one request may take.")
+    body_max_bytes: int = Field(1_048_576, ge=1_024, description="Largest request body; more is 413.")
+
+
+class SearchSettings(Section):
+    """Defaults of the retrieval; docs/reference/search.md gives the rules."""
+
+    candidates: int = Field(100, ge=10, le=1_000, description="Candidates of each retrieval part, whatever the page.")
+    keyword_weight: float = Field(0.5, ge=0, description="Weight of BM25 within the documents leg.")
+    vector_weight: float = Field(0.5, ge=0, description="Weight of k-NN within the documents leg.")
+    keyword_floor: float = Field(1.0, gt=0, description="BM25 scores are divided by max(best, floor).")
+    page_size: int = Field(10, ge=1, description="Hits of a page unless the request says so.")
+    page_size_max: int = Field(100, ge=1, description="Largest page.")
+    query_max_chars: int = Field(2_000, ge=10, description="Longest query, characters.")
+    content_page_chars: int = Field(65_536, ge=1_000, description="Largest page of a document's content, characters.")

@@ -1,0 +1,165 @@
+"""Events of DESIGN §3 and their strict JSON. A record that doesn't decode is a `PoisonRecord`, never an exception in Faust."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import UTC, datetime
+from typing import Final, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from indexers.domain.identity import AgentId, DocumentKey, Namespace, Scope, TeamId, TenantId
+from indexers.errors import PoisonRecord
+
+SCHEMA_VERSION: Final = 1
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """Fields that every event has. `version`: microseconds, assigned once by the producer (streams.versions)."""
+
+    schema_version: int = SCHEMA_VERSION
+    event_id: str
+    tenant_id: str
+    agent_id: str
+    scope: Scope
+    team_id: str | None = None
+    occurred_at: str
+    version: int
+
+    @property
+    def namespace(self) -> Namespace:
+        return Namespace(
+            tenant_id=TenantId(self.tenant_id),
+            agent_id=AgentId(self.agent_id),
+            scope=self.scope,
+            team_id=None if self.team_id is None else TeamId(self.team_id),
+        )
+
+
+class PathEvent(Event, frozen=True, kw_only=True):
+    path: str
+
+    @property
+    def document(self) -> DocumentKey:
+        return self.namespace.document(self.path)
+
+
+class FileChange(PathEvent, frozen=True, kw_only=True):
+    """A file of the vault was seen (`upserted`) or is gone (`deleted`).
+
+    `content` holds the raw bytes (base64 in JSON) up to the inline limit; above it None: the reader takes the file
+    from the vault. The version is drawn before the file is read, so that a later change is always newer.
+    """
+
+    kind: str
+    vault_path: str
+    size: int = 0
+    content: bytes | None = None
+    modified_at: str | None = None
+    #: Path in the same namespace: the other side of a rename.
+    moved_from: str | None = None
+    moved_to: str | None = None
+    #: live, scan, rebuild or replay.
+    origin: str = "live"
+
+
+class MemoryWrite(PathEvent, frozen=True, kw_only=True):
+    """A small text to become a file of the vault. `content` is Markdown without frontmatter."""
+
+    title: str | None
+    content: str
+    doc_type: str = "memory"
+    tags: list[str] = []
+    category: str | None = None
+    source: str = "memory_tool"
+
+
+class ChunkSpan(msgspec.Struct, frozen=True, kw_only=True):
+    ordinal: int
+    start: int
+    end: int
+    heading_path: list[str]
+    chunk_hash: str
+
+
+class DocumentChanged(PathEvent, frozen=True, kw_only=True):
+    """What ingest tells the later agents: the parsed and chunked document (`upserted`) or its end (`deleted`).
+
+    `text` is the indexed text that the spans point into; None where it is over the inline limit (then it is read
+    from the vault and must match `content_hash`) or where there are no chunks.
+    """
+
+    kind: str
+    doc_id: str
+    content_hash: str
+    chunker_version: str
+    chunks: list[ChunkSpan] = []
+    text: str | None = None
+    #: Document ids, the other side of a rename.
+    moved_from: str | None = None
+    moved_to: str | None = None
+
+
+class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
+    """A parked record with all that a replay needs. `key` and `value` are the raw bytes (base64 in JSON)."""
+
+    schema_version: int = SCHEMA_VERSION
+    dead_letter_id: str
+    agent: str
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    error_class: str
+    reason: str
+    failed_at: str
+    tenant_id: str | None = None
+
+
+E = TypeVar("E", bound=msgspec.Struct)
+_encoder = msgspec.json.Encoder()
+
+
+def encode(event: msgspec.Struct) -> bytes:
+    return _encoder.encode(event)
+
+
+def decode(value: bytes | None, kind: type[E]) -> E:
+    """Strictly typed. Raises PoisonRecord with error_class null_value, not_json, invalid_fields or unknown_schema."""
+    if value is None:
+        raise PoisonRecord("null_value", "the record has no value; a deletion is an event of its own here")
+    try:
+        head = msgspec.json.decode(value, type=_Head)
+    except msgspec.ValidationError as exc:
+        raise PoisonRecord("invalid_fields", str(exc)) from exc
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+        raise PoisonRecord("not_json", str(exc)) from exc
+    if head.schema_version != SCHEMA_VERSION:
+        raise PoisonRecord("unknown_schema", f"schema_version {head.schema_version}; this worker reads {SCHEMA_VERSION}")
+    try:
+        event = msgspec.json.decode(value, type=kind)
+        if isinstance(event, PathEvent):
+            _ = event.document
+    except (msgspec.ValidationError, ValueError) as exc:
+        raise PoisonRecord("invalid_fields", str(exc)) from exc
+    return event
+
+
+def new_event_id() -> str:
+    """UUIDv7 (RFC 9562 §5.7): 48 bits of milliseconds, then random; sorts by time."""
+    stamp = time.time_ns() // 1_000_000
+    raw = bytearray(stamp.to_bytes(6, "big") + os.urandom(10))
+    raw[6] = (raw[6] & 0x0F) | 0x70
+    raw[8] = (raw[8] & 0x3F) | 0x80
+    return str(UUID(bytes=bytes(raw)))
+
+
+def now_iso() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+class _Head(msgspec.Struct):
+    schema_version: int

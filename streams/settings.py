@@ -1,0 +1,50 @@
+"""Settings of the streaming side."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, SecretStr
+
+from indexers.settings import Section
+
+
+class KafkaSettings(Section):
+    bootstrap_servers: str | None = Field(
+        None, description="Existing brokers, host:port[,host:port]; empty: `hopline up` starts one."
+    )
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
+        "PLAINTEXT", description="How to talk to the brokers."
+    )
+    sasl_username: str | None = Field(None, description="SASL user (PLAIN).")
+    sasl_password: SecretStr | None = Field(None, description="SASL password.")
+    ca_file: str | None = Field(None, description="CA bundle for SSL.")
+    partitions: int = Field(4, ge=1, description="Partitions of a newly created topic.")
+    replication_factor: int = Field(1, ge=1, description="Replicas of a newly created topic.")
+    max_message_bytes: int = Field(2_097_152, ge=65_536, description="Largest record, bytes.")
+    session_timeout_seconds: float = Field(10.0, gt=1, description="After this silence a worker's partitions move.")
+    commit_interval_seconds: float = Field(0.5, gt=0, description="How often confirmed offsets are committed.")
+
+
+class AgentSettings(Section):
+    """One agent process. Set per agent: HOPLINE_INGEST__BATCH_RECORDS, HOPLINE_EMBED__BATCH_RECORDS, …"""
+
+    batch_records: int = Field(200, ge=1, description="Most records of one batch.")
+    batch_seconds: float = Field(0.1, gt=0, description="Longest wait for a batch to fill.")
+    instance_id: str | None = Field(None, min_length=1, description="Stable worker name (static membership).")
+    http_host: str = Field("127.0.0.1", description="Where /metrics, /livez, /readyz listen.")
+    http_port: int = Field(0, ge=0, le=65_535, description="0: any free port.")
+    stop_grace_seconds: float = Field(20.0, ge=0, description="On SIGTERM: time for the batch in flight.")
+    liveness_seconds: float = Field(120.0, gt=0, description="No progress with work waiting for this long: /livez fails.")
+
+
+class WatcherSettings(Section):
+    debounce_ms: int = Field(200, ge=10, description="Quiet time after which a burst of changes is read, ms.")
+    rescan_seconds: float = Field(900.0, gt=0, description="Full comparison of vault and index, every so often.")
+    force_polling: bool = Field(default=False, description="For file systems without change events (NFS, SMB).")
+    removal_guard_ratio: float = Field(
+        0.3, gt=0, le=1, description="A scan that would delete a larger share is held until confirmed."
+    )
+    removal_guard_minimum: int = Field(20, ge=1, description="Fewer deletions than this are never held.")
+    http_host: str = Field("127.0.0.1", description="Where /metrics, /livez, /readyz listen.")
+    http_port: int = Field(0, ge=0, le=65_535, description="0: any free port.")

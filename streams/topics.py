@@ -1,0 +1,40 @@
+"""Names and shape of the topics and groups; every name takes the prefix setting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DAY_MS = 24 * 60 * 60 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    prefix: str = "hopline"
+
+    @property
+    def file_changes(self) -> str:
+        return f"{self.prefix}.file-changes"
+
+    @property
+    def memory_writes(self) -> str:
+        return f"{self.prefix}.memory-writes"
+
+    @property
+    def documents(self) -> str:
+        return f"{self.prefix}.documents"
+
+    @property
+    def dead_letters(self) -> str:
+        return f"{self.prefix}.dead-letters"
+
+    def group(self, agent: str) -> str:
+        return f"{self.prefix}.{agent}"
+
+    @property
+    def retention_ms(self) -> dict[str, int]:
+        return {
+            self.file_changes: 7 * DAY_MS,
+            self.memory_writes: 7 * DAY_MS,
+            self.documents: 7 * DAY_MS,
+            self.dead_letters: 30 * DAY_MS,
+        }
