@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,15 +74,54 @@ class FileEntry:
     inode: int
 
 
+#: Why a name of the vault is left out. `unreadable_*` says nothing about what is there: never deleted for it.
+ProblemReason = Literal[
+    "unreadable_folder",
+    "unreadable_file",
+    "not_utf8",
+    "control_characters",
+    "same_name",
+    "outside_root",
+    "broken_link",
+    "not_a_file",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VaultProblem:
+    """A name that can't become a document. `path` is normalised like an identity, bad bytes are escaped."""
+
+    path: str
+    reason: ProblemReason
+
+    @property
+    def hides_content(self) -> bool:
+        """The path (a folder: all below it) may hold what can't be seen now."""
+        return self.reason in ("unreadable_folder", "unreadable_file")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VaultListing:
+    """One walk: files and problems, each in path order."""
+
+    entries: tuple[FileEntry, ...]
+    problems: tuple[VaultProblem, ...]
+
+
 class VaultFiles(Protocol):
     """One vault's tree. Calls block: run them off the event loop.
 
-    Raises `VaultUnavailable` where the root itself can't be read, `FileNotFoundError` for a missing file,
-    `PermissionError` for an unreadable one, and `ValueError` for a path that leaves the root (symlinks included).
+    Which names are notes is said by `indexers.vault.ignore`; any other name does not exist here. Raises
+    `VaultUnavailable` where the root itself can't be read, `FileNotFoundError` for a missing file,
+    `PermissionError` for an unreadable one, and `ValueError` for a path that leaves the root (symlinks too).
     """
 
     def entries(self) -> Iterator[FileEntry]:
         """Every Markdown file that the ignore rule leaves, in path order; loops of symlinks are walked once."""
+        ...
+
+    def listing(self, under: str = "") -> VaultListing:
+        """As `entries`, with what was left out and why; `under`: only the file or folder with this path."""
         ...
 
     def entry(self, path: str) -> FileEntry:

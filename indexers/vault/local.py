@@ -1,0 +1,212 @@
+"""A vault in a folder of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from indexers.domain.identity import normalise_path
+from indexers.errors import VaultUnavailable
+from indexers.ports import FileEntry, VaultListing, VaultProblem
+from indexers.vault.ignore import is_note
+from indexers.vault.walk import Walk, is_inside, join, look, nfc, spelling_order
+
+#: Longest single name of the usual file systems, bytes.
+NAME_MAX = 255
+#: ASCII characters that some other code point composes to (KELVIN SIGN, GREEK QUESTION MARK, GREEK VARIA).
+_COMPOSED_TO_ASCII = frozenset("K;`")
+
+
+class LocalVaultFiles:
+    """Adapter of `VaultFiles`. It holds nothing but the root: one that comes and goes is seen at once."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def entries(self) -> Iterator[FileEntry]:
+        yield from self.listing().entries
+
+    def listing(self, under: str = "") -> VaultListing:
+        root = self._resolved_root()
+        walk = Walk(root)
+        if not under:
+            walk.folders([""])
+            return walk.listing()
+        for vault_path in self._spellings(root, normalise_path(under)):
+            if stat.S_ISDIR(os.lstat(f"{root}/{vault_path}").st_mode):
+                walk.folders([vault_path])
+            else:
+                walk.file(vault_path)
+        return walk.listing()
+
+    def entry(self, path: str) -> FileEntry:
+        root = self._resolved_root()
+        wanted = normalise_path(path)
+        if not is_note(wanted):
+            raise FileNotFoundError(errno.ENOENT, "no such note in the vault", wanted)
+        found = self._find(root, wanted)
+        if isinstance(found, FileEntry):
+            return found
+        if isinstance(found, VaultProblem) and found.hides_content:
+            raise PermissionError(errno.EACCES, "the note can't be read", wanted)
+        if not _stays_inside(root, wanted):
+            msg = f"{wanted!r} leads out of the vault through a symlink"
+            raise ValueError(msg)
+        raise FileNotFoundError(errno.ENOENT, "no such note in the vault", wanted)
+
+    def read(self, path: str, *, start: int = 0, max_bytes: int | None = None) -> bytes:
+        if start < 0 or (max_bytes is not None and max_bytes < 0):
+            msg = f"start={start}, max_bytes={max_bytes}: give none below 0"
+            raise ValueError(msg)
+        entry = self.entry(path)
+        # O_NOFOLLOW: a link put there meanwhile is refused. O_NONBLOCK: a pipe doesn't hang us.
+        real = os.path.realpath(self.root / entry.vault_path)
+        handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise FileNotFoundError(errno.ENOENT, "no such note in the vault", entry.path)
+            file.seek(start)
+            return file.read(-1 if max_bytes is None else max_bytes)
+
+    def write_atomic(self, path: str, content: bytes) -> FileEntry:
+        root = self._resolved_root()
+        wanted = _writable(path)
+        found = self._find(root, wanted)
+        folder, name = self._place(root, wanted, found)
+        target = os.path.realpath(os.path.join(folder, name))  # noqa: PTH118 - str all the way
+        if not _stays_inside(root, os.path.relpath(target, root)):
+            msg = f"{wanted!r} leads out of the vault through a symlink"
+            raise ValueError(msg)
+        _replace(Path(target), content)
+        return self.entry(wanted)
+
+    def remove(self, path: str) -> None:
+        entry = self.entry(path)
+        file = self.root / entry.vault_path
+        file.unlink()
+        _sync_folder(file.parent)
+
+    def _resolved_root(self) -> str:
+        root = os.path.realpath(self.root)
+        try:
+            with os.scandir(root):
+                return root
+        except NotADirectoryError as exc:
+            msg = f"the vault {self.root} is no folder"
+            raise VaultUnavailable(msg) from exc
+        except OSError as exc:
+            msg = f"the vault {self.root} can't be read: {exc.strerror}"
+            raise VaultUnavailable(msg) from exc
+
+    def _find(self, root: str, path: str) -> FileEntry | VaultProblem | None:
+        parent = path.rpartition("/")[0]
+        composed = join(root, parent) if parent else root
+        if os.path.realpath(composed) == composed:
+            # Wins over every other spelling, so nothing else needs to be looked for.
+            found = None if _too_long(path) else look(root, path, path)
+            if found is not None:
+                return found
+        for vault_path in self._spellings(root, path):
+            found = look(root, path, vault_path)
+            if found is not None:
+                return found
+        return None
+
+    def _spellings(self, root: str, path: str) -> list[str]:
+        """Names on disk with this identity, the winning one first. Symlinked folders are not entered."""
+        found = [""]
+        for segment in path.split("/"):
+            found = [join(folder, name) for folder in found for name in _names(join(root, folder), segment)]
+        return sorted(found, key=lambda vault_path: spelling_order(path, vault_path))
+
+    def _place(self, root: str, path: str, found: FileEntry | VaultProblem | None) -> tuple[str, str]:
+        """Folder and name to write to: what is on disk keeps its spelling, what is new is composed."""
+        if isinstance(found, FileEntry):
+            folder, _, name = found.vault_path.rpartition("/")
+            return join(root, folder) if folder else root, name
+        *parents, name = path.split("/")
+        folder = root
+        for parent in parents:
+            known = [n for n in _names(folder, parent) if n == parent] or _names(folder, parent)
+            below = join(folder, min(known, default=parent))
+            if not known:
+                _make_folder(below)
+            elif not stat.S_ISDIR(os.lstat(below).st_mode):
+                msg = f"{path!r} can't be written: {parent!r} is no folder of the vault (a file or a symlink)"
+                raise ValueError(msg)
+            folder = below
+        if os.path.isdir(join(folder, name)):  # noqa: PTH112 - str all the way
+            msg = f"{path!r} can't be written: a folder has this name"
+            raise ValueError(msg)
+        return folder, name
+
+
+def _writable(path: str) -> str:
+    wanted = normalise_path(path)
+    if not is_note(wanted):
+        msg = f"{wanted!r} is no note: it must end in .md or .markdown; dotfiles and dotfolders are ignored"
+        raise ValueError(msg)
+    if _too_long(wanted):
+        msg = f"a name in {wanted!r} is longer than {NAME_MAX} bytes, which no file system holds"
+        raise ValueError(msg)
+    return wanted
+
+
+def _too_long(path: str) -> bool:
+    return any(len(segment.encode()) > NAME_MAX for segment in path.split("/"))
+
+
+def _names(folder: str, segment: str) -> list[str]:
+    """Names in a real folder whose composed form is `segment`. Lists it where several are possible."""
+    try:
+        if not stat.S_ISDIR(os.lstat(folder).st_mode):
+            return []
+        if segment.isascii() and not _COMPOSED_TO_ASCII.intersection(segment):
+            os.lstat(join(folder, segment))
+            return [segment]
+        return sorted(name for name in os.listdir(folder) if nfc(name) == segment)  # noqa: PTH208 - str all the way
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as exc:
+        if exc.errno == errno.ENAMETOOLONG and _too_long(segment):
+            return []
+        raise
+
+
+def _stays_inside(root: str, path: str) -> bool:
+    return is_inside(root, os.path.realpath(os.path.join(root, path)))  # noqa: PTH118 - str all the way
+
+
+def _replace(target: Path, content: bytes) -> None:
+    temporary = target.parent / f".hopline-{secrets.token_hex(8)}.tmp"
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        with os.fdopen(handle, "wb") as file:
+            with contextlib.suppress(FileNotFoundError):
+                os.fchmod(handle, stat.S_IMODE(target.stat().st_mode))
+            file.write(content)
+            file.flush()
+            os.fsync(handle)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _make_folder(folder: str) -> None:
+    Path(folder).mkdir(exist_ok=True)
+    _sync_folder(Path(folder).parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
