@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -196,3 +197,13 @@ def running(pipeline: Pipeline, *names: str) -> Iterator[Pipeline]:
             if process.poll() is None:
                 process.kill()
                 process.wait(10)
+
+
+def write_keys(folder: Path, **tenants: str) -> None:
+    """keys.json of the query service: `KEY` for tenant local, more as key=tenant."""
+    keys = {KEY: "local"} | {key: tenant for tenant, key in tenants.items()}
+    entries = [
+        {"sha256": hashlib.sha256(key.encode()).hexdigest(), "tenant": tenant, "agent": "me", "teams": [], "roles": ["agent"]}
+        for key, tenant in keys.items()
+    ]
+    (folder / "keys.json").write_text(json.dumps({"keys": entries}))

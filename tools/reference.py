@@ -1,0 +1,195 @@
+"""Writes the generated pages of docs/reference from the code: settings, metrics, commands, routes.
+
+    python -m tools.reference           write
+    python -m tools.reference --check   exit 1 when a page differs from the code (part of the tests)
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import typer
+from prometheus_client import CollectorRegistry
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+PAGES = Path(__file__).resolve().parent.parent / "docs" / "reference"
+NOTE = "<!-- Written by tools/reference.py from the code; don't edit. -->\n"
+
+
+def settings_page() -> str:
+    from hopline.settings import Settings
+
+    lines = [
+        "# Settings\n\n" + NOTE,
+        "Read once at start: environment first, then the TOML file named by `HOPLINE_CONFIG` (else `hopline.toml` in the user's",
+        "configuration folder), then the defaults. `hopline settings` shows the values in force. A misspelt name is an error.\n",
+        "| environment | default | meaning |\n| --- | --- | --- |",
+    ]
+    lines += [f"| `{name}` | {default} | {text} |" for name, default, text in fields(Settings, "HOPLINE_")]
+    lines += [
+        "\n`HOPLINE_VAULTS` is JSON: a list of objects with these keys (in TOML: `[[vaults]]` tables).\n",
+        "| key | default | meaning |\n| --- | --- | --- |",
+    ]
+    from indexers.settings import VaultRoot
+
+    lines += [f"| `{name.lower()}` | {default} | {text} |" for name, default, text in fields(VaultRoot, "")]
+    lines += ["\n## Read from the environment only\n", "| variable | meaning |\n| --- | --- |"]
+    lines += [
+        "| `HOPLINE_CONFIG` | The settings file. |",
+        "| `HOPLINE_JAVA_HOME` | The JDK (21 or newer) for the local engines; before `JAVA_HOME`. |",
+        "| `HOPLINE_API_URL` | Where the client finds the query service; else the settings' host and port. |",
+        "| `HOPLINE_API_KEY` | The client's key; else the local key that `hopline up` stored. |",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def fields(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, str, str]]:
+    for name, info in model.model_fields.items():
+        kind = info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from section(info, kind, f"{prefix}{name.upper()}__")
+        else:
+            yield f"{prefix}{name.upper()}", default_of(info), info.description or ""
+
+
+def section(info: FieldInfo, kind: type[BaseModel], prefix: str) -> Iterator[tuple[str, str, str]]:
+    own = info.default if isinstance(info.default, BaseModel) else None
+    for name, field in kind.model_fields.items():
+        value = default_of(field)
+        if own is not None and name in own.model_fields_set:
+            value = f"`{getattr(own, name)}`"
+        yield f"{prefix}{name.upper()}", value, field.description or ""
+
+
+def default_of(info: FieldInfo) -> str:
+    if info.default_factory is not None:
+        return "by system" if "dir" in str(info.default_factory) else "empty"
+    if info.default is PydanticUndefined:
+        return "required"
+    if info.default is None or info.default in ((), ""):
+        return "empty"
+    return f"`{info.default}`"
+
+
+def metrics_page() -> str:
+    lines = ["# Metrics\n\n" + NOTE, "Every process serves them on `/metrics`. No metric has a tenant label: tenants are in the logs.\n"]
+    for title, registry in registries().items():
+        lines += [f"## {title}\n", "| metric | type | labels | meaning |\n| --- | --- | --- | --- |"]
+        for metric in sorted(collectors(registry), key=lambda m: str(m._name)):  # noqa: SLF001 - the library offers no other way
+            labels = ", ".join(f"`{x}`" for x in metric._labelnames) or "–"  # noqa: SLF001
+            name = metric._name + ("_total" if metric._type == "counter" else "")  # noqa: SLF001
+            lines.append(f"| `{name}` | {metric._type} | {labels} | {metric._documentation} |")  # noqa: SLF001
+        lines.append("")
+    return "\n".join(lines)
+
+
+def registries() -> dict[str, CollectorRegistry]:
+    from search_api.metrics import ApiMetrics
+    from streams.metrics import StreamMetrics
+
+    found: dict[str, CollectorRegistry] = {}
+    for title, kind in (("Agents and watcher", StreamMetrics), ("Query service", ApiMetrics)):
+        found[title] = CollectorRegistry()
+        kind(found[title])
+    return found
+
+
+def collectors(registry: CollectorRegistry) -> set[Any]:
+    return set(registry._collector_to_names)  # noqa: SLF001
+
+
+def commands_page() -> str:
+    from hopline.cli.main import app
+
+    root = typer.main.get_command(app)
+    lines = ["# Commands\n\n" + NOTE, "Exit codes: 0 done; 1 failed, the message says why; 2 wrong use or settings; 130 interrupted.\n"]
+    for path, command in walk(root, ("hopline",)):
+        if isinstance(command, click.Group):
+            continue
+        lines += [f"## `{' '.join(path)}`\n", (command.help or "").split("\f")[0].strip() + "\n"]
+        rows = [row(parameter) for parameter in command.params if getattr(parameter, "name", "") != "help"]
+        if rows:
+            lines += ["| argument or option | meaning |\n| --- | --- |", *rows, ""]
+    return "\n".join(lines)
+
+
+def walk(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    yield path, command
+    for name, child in sorted(getattr(command, "commands", {}).items()):
+        yield from walk(child, (*path, name))
+
+
+def row(parameter: click.Parameter) -> str:
+    names = ", ".join(f"`{x}`" for x in parameter.opts) if parameter.param_type_name == "option" else f"`{parameter.name}`"
+    text = (getattr(parameter, "help", None) or "").replace("|", "\\|").replace("\n", " ")
+    return f"| {names} | {text} |"
+
+
+def routes_page() -> str:
+    from search_api.app import openapi_document
+
+    document = openapi_document()
+    lines = [
+        "# Routes\n\n" + NOTE,
+        "`GET /openapi.json` gives the whole description (OpenAPI 3.1). Errors are `application/problem+json` (RFC 9457); each answer",
+        "carries `X-Request-Id`. Every route but health, readiness, metrics and the description needs `Authorization: Bearer KEY`.\n",
+    ]
+    for path, methods in sorted(document["paths"].items()):
+        for method, route in sorted(methods.items()):
+            lines += [f"## `{method.upper()} {path}`\n", route.get("description") or route.get("summary", ""), ""]
+            parameters = route.get("parameters", [])
+            if parameters:
+                lines += ["| parameter | in | meaning |\n| --- | --- | --- |"]
+                lines += [f"| `{p['name']}` | {p['in']} | {p.get('description', '')} |" for p in parameters] + [""]
+            lines += body_rows(document, route)
+            lines += ["| status | meaning |\n| --- | --- |"]
+            lines += [f"| {status} | {answer['description']} |" for status, answer in sorted(route["responses"].items())] + [""]
+    return "\n".join(lines)
+
+
+def body_rows(document: dict[str, Any], route: dict[str, Any]) -> list[str]:
+    content = route.get("requestBody", {}).get("content", {}).get("application/json", {})
+    name = content.get("schema", {}).get("$ref", "").rsplit("/", 1)[-1]
+    if not name:
+        return []
+    schema = document["components"]["schemas"][name]
+    lines = ["| body field | default | meaning |\n| --- | --- | --- |"]
+    for field, info in schema["properties"].items():
+        default = f"`{json.dumps(info['default'])}`" if "default" in info else "–"
+        lines.append(f"| `{field}` | {default} | {info.get('description', '')} |")
+    return [*lines, ""]
+
+
+PAGE_WRITERS: dict[str, Callable[[], str]] = {
+    "settings.md": settings_page,
+    "metrics.md": metrics_page,
+    "commands.md": commands_page,
+    "routes.md": routes_page,
+}
+
+
+def stale_pages() -> list[str]:
+    """Names of the pages that differ from the code."""
+    return [name for name, write in PAGE_WRITERS.items() if not (PAGES / name).is_file() or (PAGES / name).read_text() != write()]
+
+
+def main() -> int:
+    if "--check" in sys.argv:
+        stale = stale_pages()
+        for name in stale:
+            print(f"docs/reference/{name} differs from the code: run python -m tools.reference", file=sys.stderr)  # noqa: T201
+        return 1 if stale else 0
+    for name, write in PAGE_WRITERS.items():
+        (PAGES / name).write_text(write())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
