@@ -46,3 +46,16 @@ class VaultUnavailable(HoplineError):
 
 class NotVisible(HoplineError):
     """The row does not exist, or the principal may not see it: the two are never told apart."""
+
+
+class RefusedRequest(HoplineError, ValueError):  # noqa: N818 - see above
+    """The store or its gate does not take this request, now or later. `status` is HTTP's."""
+
+    def __init__(self, status: int, error_type: str, reason: str) -> None:
+        super().__init__(status, error_type, reason)
+        self.status = status
+        self.error_type = error_type
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.error_type}: {self.reason}"

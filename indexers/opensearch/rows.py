@@ -105,3 +105,5 @@ class GateRow(OwnedRow, frozen=True, kw_only=True):
     version: int
     event_id: str
     deleted: bool
+    #: Aliases under which links were looked for: what a later version no longer has must be looked for once more.
+    alias_keys: list[str] = []

@@ -1,0 +1,236 @@
+"""Which searches pass the gate, and how the principal's filter gets into them. Pure.
+
+An allow-list: a query type, parameter or aggregation that isn't named here is refused, because the engine has
+ways to read past a filter (scripts, terms lookups, more_like_this, suggesters, global and significant aggregations,
+min_doc_count 0, inner hits) and gains new ones with every release. docs/reference/filters.md holds the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any, NoReturn
+
+from indexers.domain.identity import Principal
+from indexers.errors import RefusedRequest
+from indexers.opensearch.names import stored_id
+from indexers.opensearch.templates import VECTOR_FIELD
+from indexers.opensearch.visibility import Query, visible
+
+_NAMING = {"boost", "_name"}
+_MATCH = _NAMING | {
+    "query", "operator", "minimum_should_match", "analyzer", "fuzziness", "prefix_length", "max_expansions",
+    "slop", "zero_terms_query", "lenient", "auto_generate_synonyms_phrase_query", "fuzzy_transpositions",
+}  # fmt: skip
+#: Query types of the form {type: {field: value or parameters}} and their parameters.
+_FIELD_QUERIES: dict[str, set[str]] = {
+    "match": _MATCH,
+    "match_phrase": _MATCH,
+    "match_phrase_prefix": _MATCH,
+    "match_bool_prefix": _MATCH,
+    "term": _NAMING | {"value", "case_insensitive"},
+    "prefix": _NAMING | {"value", "case_insensitive"},
+    "range": _NAMING | {"gt", "gte", "lt", "lte", "format", "time_zone", "relation"},
+}
+#: Query types with parameters alone.
+_FLAT_QUERIES: dict[str, set[str]] = {
+    "match_all": _NAMING,
+    "match_none": _NAMING,
+    "exists": _NAMING | {"field"},
+    "multi_match": _MATCH | {"fields", "type", "tie_breaker"},
+}
+#: Query types that hold others, and which of their keys do.
+_COMPOUND: dict[str, tuple[set[str], set[str]]] = {
+    "bool": ({"must", "should", "filter", "must_not"}, _NAMING | {"minimum_should_match"}),
+    "constant_score": ({"filter"}, _NAMING),
+    "dis_max": ({"queries"}, _NAMING | {"tie_breaker"}),
+    "boosting": ({"positive", "negative"}, _NAMING | {"negative_boost"}),
+}
+_KNN = _NAMING | {"vector", "k", "filter", "method_parameters", "expand_nested_docs"}
+_METADATA_FIELDS = {"_id", "_index", "_routing", "_source", "_type", "_seq_no"}
+_BODY = {
+    "query", "post_filter", "size", "from", "sort", "_source", "track_total_hits", "track_scores", "min_score",
+    "search_after", "aggs", "collapse", "explain", "timeout", "terminate_after", "docvalue_fields",
+}  # fmt: skip
+_FIELD_AGGREGATION = {"field", "missing"}
+_AGGREGATIONS: dict[str, set[str]] = {
+    "terms": _FIELD_AGGREGATION | {"size", "shard_size", "order", "min_doc_count", "include", "exclude"},
+    "cardinality": _FIELD_AGGREGATION | {"precision_threshold"},
+    "value_count": _FIELD_AGGREGATION,
+    "missing": {"field"},
+    "min": _FIELD_AGGREGATION,
+    "max": _FIELD_AGGREGATION,
+    "sum": _FIELD_AGGREGATION,
+    "avg": _FIELD_AGGREGATION,
+    "stats": _FIELD_AGGREGATION,
+    "histogram": _FIELD_AGGREGATION | {"interval", "offset"},
+    "date_histogram": _FIELD_AGGREGATION | {"calendar_interval", "fixed_interval", "time_zone", "format"},
+    "range": _FIELD_AGGREGATION | {"ranges", "keyed"},
+    "top_hits": {"size", "from", "sort", "_source"},
+}
+_SORT = {"order", "missing", "mode", "unmapped_type"}
+_MAX_DEPTH = 20
+
+
+def guarded_body(body: Mapping[str, Any], principal: Principal) -> dict[str, Any]:
+    """The search with the principal's filter around its query and inside each knn clause."""
+    _only(body, _BODY, "search body")
+    guarded = dict(body)
+    guarded["query"] = guarded_query(body.get("query", {"match_all": {}}), principal)
+    if "post_filter" in body:
+        guarded["post_filter"] = _query(body["post_filter"], principal, 0)
+    if "aggs" in body:
+        guarded["aggs"] = _aggregations(body["aggs"], principal, 0)
+    if "collapse" in body:
+        _only(_mapping(body["collapse"], "collapse"), {"field"}, "collapse")
+    _check_sort(body.get("sort", []))
+    guarded.setdefault("_source", {"excludes": [VECTOR_FIELD]})
+    guarded["seq_no_primary_term"] = True
+    return guarded
+
+
+def guarded_query(query: Any, principal: Principal) -> Query:
+    return {"bool": {"must": [_query(query, principal, 0)], "filter": [visible(principal)]}}
+
+
+def _query(query: Any, principal: Principal, depth: int) -> Query:
+    kind, value = _single(query, "query")
+    if depth > _MAX_DEPTH:
+        _refuse(f"a query nested deeper than {_MAX_DEPTH}")
+    if kind in _FIELD_QUERIES:
+        _check_field_query(kind, value)
+        return {kind: value}
+    if kind in _FLAT_QUERIES:
+        _only(_mapping(value, kind), _FLAT_QUERIES[kind], kind)
+        return {kind: value}
+    if kind in _COMPOUND:
+        return {kind: _compound(kind, _mapping(value, kind), principal, depth)}
+    special = _SPECIAL.get(kind)
+    if special is None:
+        _refuse(f"query type {kind!r}")
+    return {kind: special(_mapping(value, kind), principal, depth)}
+
+
+def _compound(kind: str, value: Mapping[str, Any], principal: Principal, depth: int) -> dict[str, Any]:
+    holders, plain = _COMPOUND[kind]
+    _only(value, holders | plain, kind)
+    return {
+        key: _nested(item, principal, depth + 1) if key in holders else item for key, item in value.items()
+    }
+
+
+def _nested(value: Any, principal: Principal, depth: int) -> Any:
+    if isinstance(value, list | tuple):
+        return [_query(item, principal, depth) for item in value]
+    return _query(value, principal, depth)
+
+
+def _knn(value: Mapping[str, Any], principal: Principal, depth: int) -> dict[str, Any]:
+    """Filters inside the clause: outside, the k nearest could all be another tenant's and the answer empty."""
+    field, clause = _single(value, "knn")
+    clause = _mapping(clause, "knn")
+    _only(clause, _KNN, "knn")
+    filters = [visible(principal)]
+    if "filter" in clause:
+        filters.append(_query(clause["filter"], principal, depth + 1))
+    return {field: {**clause, "filter": {"bool": {"filter": filters}}}}
+
+
+def _terms(value: Mapping[str, Any], _principal: Principal, _depth: int) -> dict[str, Any]:
+    fields = set(value) - _NAMING
+    for field in fields:
+        _check_field(field)
+        if not isinstance(value[field], list | tuple):
+            _refuse("a terms query that looks its terms up in a document")
+    if len(fields) != 1:
+        _refuse("a terms query without exactly one field")
+    return dict(value)
+
+
+def _terms_set(value: Mapping[str, Any], _principal: Principal, _depth: int) -> dict[str, Any]:
+    field, clause = _single(value, "terms_set")
+    _check_field(field)
+    _only(_mapping(clause, "terms_set"), _NAMING | {"terms", "minimum_should_match_field"}, "terms_set")
+    return dict(value)
+
+
+def _ids(value: Mapping[str, Any], principal: Principal, _depth: int) -> dict[str, Any]:
+    _only(value, _NAMING | {"values"}, "ids")
+    return {**value, "values": [stored_id(principal.tenant_id, row_id) for row_id in value.get("values", [])]}
+
+
+_SPECIAL: dict[str, Callable[[Mapping[str, Any], Principal, int], dict[str, Any]]] = {
+    "knn": _knn,
+    "terms": _terms,
+    "terms_set": _terms_set,
+    "ids": _ids,
+}
+
+
+def _check_field_query(kind: str, value: Any) -> None:
+    field, parameters = _single(value, kind)
+    _check_field(field)
+    if isinstance(parameters, Mapping):
+        _only(parameters, _FIELD_QUERIES[kind], kind)
+
+
+def _aggregations(aggregations: Any, principal: Principal, depth: int) -> dict[str, Any]:
+    if depth > _MAX_DEPTH:
+        _refuse(f"aggregations nested deeper than {_MAX_DEPTH}")
+    named = _mapping(aggregations, "aggs")
+    return {name: _aggregation(_mapping(value, name), principal, depth) for name, value in named.items()}
+
+
+def _aggregation(value: Mapping[str, Any], principal: Principal, depth: int) -> dict[str, Any]:
+    kind, parameters = _single({key: item for key, item in value.items() if key != "aggs"}, "aggregation")
+    guarded: dict[str, Any] = {kind: parameters}
+    if kind == "filter":
+        guarded = {kind: _query(parameters, principal, 0)}
+    elif kind not in _AGGREGATIONS:
+        _refuse(f"aggregation {kind!r}")
+    else:
+        _only(_mapping(parameters, kind), _AGGREGATIONS[kind], kind)
+        if parameters.get("min_doc_count", 1) == 0:
+            _refuse("min_doc_count 0, which lists the terms of rows outside the query,")
+        _check_sort(parameters.get("sort", []))
+    if "aggs" in value:
+        guarded["aggs"] = _aggregations(value["aggs"], principal, depth + 1)
+    return guarded
+
+
+def _check_sort(sort: Any) -> None:
+    for item in sort if isinstance(sort, list | tuple) else [sort]:
+        if isinstance(item, str):
+            continue
+        field, order = _single(item, "sort")
+        if field in ("_script", "_geo_distance"):
+            _refuse(f"sorting by {field}")
+        if isinstance(order, Mapping):
+            _only(order, _SORT, "sort")
+
+
+def _check_field(field: str) -> None:
+    if field in _METADATA_FIELDS:
+        _refuse(f"a query on {field} (for rows by id there is `ids`)")
+
+
+def _single(value: Any, what: str) -> tuple[str, Any]:
+    items = list(_mapping(value, what).items())
+    if len(items) != 1:
+        _refuse(f"{what} with {len(items)} keys where one is due")
+    return items[0]
+
+
+def _mapping(value: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        _refuse(f"{what} that is no object")
+    return value
+
+
+def _only(value: Mapping[str, Any], allowed: set[str], what: str) -> None:
+    if foreign := sorted(set(value) - allowed):
+        _refuse(f"{', '.join(foreign)} in {what}")
+
+
+def _refuse(what: str) -> NoReturn:
+    raise RefusedRequest(HTTPStatus.BAD_REQUEST, "not_guarded", f"the gate can't guard {what} and refuses it")

@@ -1,0 +1,73 @@
+"""Names of indices, their aliases and the ids of rows inside them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from indexers.domain.identity import TenantId
+from indexers.errors import ConfigurationError
+from indexers.opensearch.rows import Index
+
+#: Counts incompatible changes of the mappings; a new number means new indices, filled by `hopline rebuild`.
+SCHEMA_VERSION = 1
+#: OpenSearch takes ids of at most 512 bytes; a row's own id is a UUID.
+_TENANT_MAX_BYTES = 256
+_NAME_PART = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexNames:
+    """`{prefix}-documents-v1` behind the alias `{prefix}-documents`; a large tenant may have indices of its own."""
+
+    prefix: str
+    #: Tenant → suffix: its rows live in `{prefix}-documents-{suffix}-v1`.
+    dedicated_tenants: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for part in (self.prefix, *self.dedicated_tenants.values()):
+            if not _NAME_PART.fullmatch(part):
+                msg = f"{part!r} can't be part of an index name: small ASCII letters, digits, '_', '.', '-'"
+                raise ConfigurationError(msg)
+
+    @property
+    def suffixes(self) -> tuple[str | None, ...]:
+        """None stands for the indices that the other tenants share."""
+        return (None, *sorted(set(self.dedicated_tenants.values())))
+
+    def alias(self, index: Index, tenant_id: TenantId) -> str:
+        return self.alias_of(index, self.dedicated_tenants.get(tenant_id))
+
+    def index(self, index: Index, tenant_id: TenantId) -> str:
+        return self.index_of(index, self.dedicated_tenants.get(tenant_id))
+
+    def alias_of(self, index: Index, suffix: str | None) -> str:
+        return "-".join(part for part in (self.prefix, index.value, suffix) if part)
+
+    def index_of(self, index: Index, suffix: str | None) -> str:
+        return f"{self.alias_of(index, suffix)}-v{SCHEMA_VERSION}"
+
+    def template(self, index: Index) -> str:
+        return f"{self.prefix}-{index.value}"
+
+    def template_pattern(self, index: Index) -> str:
+        """The alias too: should it ever be created as an index by mistake, its mapping is at least the right one."""
+        return f"{self.prefix}-{index.value}*"
+
+
+def stored_id(tenant_id: TenantId, row_id: str) -> str:
+    """The tenant stands in the id itself, so that no write or delete can reach another tenant's row."""
+    return f"{_tenant_part(tenant_id)}/{row_id}"
+
+
+def row_id_of(stored: str) -> str:
+    return stored.partition("/")[2]
+
+
+def _tenant_part(tenant_id: TenantId) -> str:
+    if len(tenant_id.encode()) <= _TENANT_MAX_BYTES:
+        return tenant_id
+    # "#" cannot stand in a label: a digest is never taken for a tenant of that name.
+    return "#" + hashlib.sha256(tenant_id.encode()).hexdigest()

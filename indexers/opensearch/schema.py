@@ -1,0 +1,98 @@
+"""Templates, indices and aliases: made once, by whichever process comes first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opensearchpy import AsyncOpenSearch
+
+from indexers.errors import ConfigurationError, RefusedRequest, Transient
+from indexers.opensearch.connect import request
+from indexers.opensearch.names import SCHEMA_VERSION, IndexNames
+from indexers.opensearch.rows import Index
+from indexers.opensearch.templates import VectorSpace, index_body, template_body
+from indexers.settings import OpenSearchSettings
+
+_REBUILD = "stop the agents and run `hopline rebuild`, which fills new indices from the vault"
+
+
+class Schema:
+    """Each call is one attempt: repeat it on Transient. All are idempotent and may run in two processes at once."""
+
+    def __init__(self, client: AsyncOpenSearch, names: IndexNames, settings: OpenSearchSettings) -> None:
+        self._client = client
+        self._names = names
+        self._settings = settings
+
+    async def ensure(self, space: VectorSpace) -> None:
+        for index in Index:
+            await self._put_template(index, space)
+            for suffix in self._names.suffixes:
+                await self._ensure_index(index, suffix, space)
+        await self._require_allocated()
+
+    async def drop(self) -> None:
+        """Indices first: a template that still stands keeps a mistaken auto-created index harmless."""
+        indices = [self._names.index_of(i, s) for i in Index for s in self._names.suffixes]
+        await request(self._client, "DELETE", f"/{','.join(indices)}", params={"ignore_unavailable": "true"})
+        for index in Index:
+            try:
+                await request(self._client, "DELETE", f"/_index_template/{self._names.template(index)}")
+            except RefusedRequest as refused:
+                if refused.status != 404:
+                    raise
+
+    async def recorded_space(self, suffix: str | None = None) -> VectorSpace:
+        """The vector space that the stored vectors belong to."""
+        found = await self._recorded(self._names.index_of(Index.CHUNKS, suffix))
+        return VectorSpace(
+            pair_id=found.get("pair_id", ""),
+            dimension=found.get("dimension", 0),
+            cosine_floor=found.get("cosine_floor"),
+        )
+
+    async def _put_template(self, index: Index, space: VectorSpace) -> None:
+        body = template_body(index, self._names.template_pattern(index), self._settings, space)
+        await request(self._client, "PUT", f"/_index_template/{self._names.template(index)}", body=body)
+
+    async def _ensure_index(self, index: Index, suffix: str | None, space: VectorSpace) -> None:
+        name, alias = self._names.index_of(index, suffix), self._names.alias_of(index, suffix)
+        # Whole body, not the template's: another process may have put another template a moment ago.
+        body = index_body(index, self._settings, space) | {"aliases": {alias: {"is_write_index": True}}}
+        try:
+            await request(self._client, "PUT", f"/{name}", body=body)
+        except RefusedRequest as refused:
+            if refused.error_type == "invalid_alias_name_exception":
+                msg = f"an index is named {alias}, where an alias is due: delete that index, or set another prefix"
+                raise ConfigurationError(msg) from refused
+            if refused.error_type != "resource_already_exists_exception":
+                raise
+            await self._check_existing(index, name, alias, space)
+
+    async def _check_existing(self, index: Index, name: str, alias: str, space: VectorSpace) -> None:
+        recorded = await self._recorded(name)
+        if recorded.get("schema_version") != SCHEMA_VERSION:
+            msg = f"index {name} was made by another version of Hopline: {_REBUILD}"
+            raise ConfigurationError(msg)
+        stored = (recorded.get("pair_id"), recorded.get("dimension"))
+        if index is Index.CHUNKS and stored != (space.pair_id, space.dimension):
+            msg = (
+                f"index {name} holds vectors of {stored[0]} ({stored[1]} dimensions), but the configured embedder"
+                f" makes those of {space.pair_id} ({space.dimension}), and the two can't be compared: set"
+                f" HOPLINE_EMBEDDER__MODEL back, or {_REBUILD}"
+            )
+            raise ConfigurationError(msg)
+        actions = [{"add": {"index": name, "alias": alias, "is_write_index": True}}]
+        await request(self._client, "POST", "/_aliases", body={"actions": actions})
+
+    async def _recorded(self, name: str) -> dict[str, Any]:
+        answer = await request(self._client, "GET", f"/{name}/_mapping")
+        recorded: dict[str, Any] = answer[name]["mappings"].get("_meta", {})
+        return recorded
+
+    async def _require_allocated(self) -> None:
+        aliases = [self._names.alias_of(i, s) for i in Index for s in self._names.suffixes]
+        health = await request(self._client, "GET", f"/_cluster/health/{','.join(aliases)}")
+        if health["status"] == "red":
+            msg = "OpenSearch has not allocated all primary shards yet"
+            raise Transient(msg)

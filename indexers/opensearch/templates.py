@@ -1,0 +1,198 @@
+"""Mappings and settings of every index. Pure: the same settings give the same template."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from indexers.opensearch.analysis import ANALYSIS
+from indexers.opensearch.names import SCHEMA_VERSION
+from indexers.opensearch.rows import Index
+from indexers.settings import OpenSearchSettings
+
+#: Lucene refuses a term over 32,766 bytes together with its document. A UTF-16 unit takes at most 3 bytes, so this
+#: is always safe; a longer value is stored and returned, but no exact query finds it.
+KEYWORD_MAX_CHARS = 8_191
+#: The row's owner; every index has these four.
+OWNER_FIELDS = ("tenant_id", "agent_id", "team_id", "scope")
+VECTOR_FIELD = "vector"
+#: Searched by `text` and `code` analysis.
+BODY_FIELD = "body"
+
+_KEYWORD: dict[str, Any] = {"type": "keyword", "ignore_above": KEYWORD_MAX_CHARS}
+_LONG = {"type": "long"}
+_BOOLEAN = {"type": "boolean"}
+#: Comes back in the row and can't be searched.
+_STORED: dict[str, Any] = {"type": "keyword", "index": False, "doc_values": False}
+#: Written by people in frontmatter: a date that is none must not cost the document.
+_LENIENT_DATE: dict[str, Any] = {"type": "date", "ignore_malformed": True}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorSpace:
+    """What the vectors of one index have in common; recorded in its mapping."""
+
+    pair_id: str
+    dimension: int
+    cosine_floor: float | None = None
+
+
+def index_body(index: Index, settings: OpenSearchSettings, space: VectorSpace) -> dict[str, Any]:
+    """Settings and mappings, as an index and as a template take them."""
+    return {"settings": _settings(index, settings), "mappings": _mappings(index, space)}
+
+
+def template_body(
+    index: Index, pattern: str, settings: OpenSearchSettings, space: VectorSpace
+) -> dict[str, Any]:
+    return {"index_patterns": [pattern], "priority": 200, "template": index_body(index, settings, space)}
+
+
+def meta(index: Index, space: VectorSpace) -> dict[str, Any]:
+    recorded: dict[str, Any] = {"schema_version": SCHEMA_VERSION}
+    if index is Index.CHUNKS:
+        recorded |= {
+            "pair_id": space.pair_id,
+            "dimension": space.dimension,
+            "cosine_floor": space.cosine_floor,
+        }
+    return recorded
+
+
+def _settings(index: Index, settings: OpenSearchSettings) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "number_of_shards": settings.shards,
+        "number_of_replicas": settings.replicas,
+        # Stated, so that an index without searches doesn't stop refreshing. The gate is read by id only.
+        "refresh_interval": "5s" if index is Index.GATE else "1s",
+        # How long a delete's version is remembered: a late older write within it is stale, not a resurrection.
+        "gc_deletes": "10m",
+    }
+    if index is Index.DOCUMENTS:
+        values["analysis"] = ANALYSIS
+    if index is Index.CHUNKS:
+        values["knn"] = True
+    return {"index": values}
+
+
+def _mappings(index: Index, space: VectorSpace) -> dict[str, Any]:
+    mappings: dict[str, Any] = {
+        "dynamic": "strict",
+        "_meta": meta(index, space),
+        "_routing": {"required": True},
+        "properties": dict.fromkeys(OWNER_FIELDS, _KEYWORD) | _properties(index, space),
+    }
+    if index is Index.DOCUMENTS:
+        mappings["_source"] = {"excludes": [BODY_FIELD]}
+    return mappings
+
+
+def _properties(index: Index, space: VectorSpace) -> dict[str, Any]:
+    match index:
+        case Index.DOCUMENTS:
+            return _DOCUMENTS
+        case Index.CHUNKS:
+            return _CHUNKS | {VECTOR_FIELD: _vector(space.dimension)}
+        case Index.LINKS:
+            return _LINKS
+        case Index.GATE:
+            return _GATE
+
+
+def _vector(dimension: int) -> dict[str, Any]:
+    """The engine is always named: the default one has no native library here and ends the node at the first write."""
+    return {
+        "type": "knn_vector",
+        "dimension": dimension,
+        "method": {
+            "name": "hnsw",
+            "engine": "lucene",
+            "space_type": "cosinesimil",
+            "parameters": {"m": 16, "ef_construction": 100},
+        },
+    }
+
+
+_CODE: dict[str, Any] = {
+    "type": "text",
+    "analyzer": "hopline_code",
+    "search_analyzer": "hopline_code_search",
+}
+_WORDS: dict[str, Any] = {
+    "type": "text",
+    "analyzer": "hopline_text",
+    "search_analyzer": "hopline_text_search",
+}
+_TEXT: dict[str, Any] = _WORDS | {"fields": {"code": _CODE}}
+
+_DOCUMENTS: dict[str, Any] = {
+    "doc_id": _KEYWORD,
+    "path": _KEYWORD | {"fields": {"text": _WORDS, "code": _CODE}},
+    "vault_path": _STORED,
+    "path_key": _KEYWORD,
+    "name_key": _KEYWORD,
+    "alias_keys": _KEYWORD,
+    "title": _TEXT,
+    "abstract": _STORED,
+    "doc_type": _KEYWORD,
+    "source": _KEYWORD,
+    "tags": _KEYWORD | {"fields": {"text": _WORDS}},
+    "category": _KEYWORD,
+    "aliases": _TEXT,
+    "terms": _KEYWORD,
+    "language": _KEYWORD,
+    "content_hash": _KEYWORD,
+    "size": _LONG,
+    "left_out_bytes": _LONG,
+    "no_vector_reason": _KEYWORD,
+    "warnings": _STORED,
+    "created_at": _LENIENT_DATE,
+    "updated_at": _LENIENT_DATE,
+    "indexed_at": {"type": "date"},
+    "valid_from": _LENIENT_DATE,
+    "expires_at": _LENIENT_DATE,
+    "moved_from": _KEYWORD,
+    "version": _LONG,
+    "event_id": _KEYWORD,
+    "parser_version": _KEYWORD,
+    "chunker_version": _KEYWORD,
+    "deleted": _BOOLEAN,
+    "tombstone_until": {"type": "date"},
+    BODY_FIELD: _TEXT,
+}
+
+_CHUNKS: dict[str, Any] = {
+    "doc_id": _KEYWORD,
+    "ordinal": {"type": "integer"},
+    "start": {"type": "integer"},
+    "end": {"type": "integer"},
+    "heading_path": _STORED,
+    "chunk_hash": _KEYWORD,
+    "model_id": _KEYWORD,
+    "chunker_version": _KEYWORD,
+    "version": _LONG,
+}
+
+_LINKS: dict[str, Any] = {
+    "from_doc_id": _KEYWORD,
+    "from_path": _KEYWORD,
+    "to_doc_id": _KEYWORD,
+    "target": _STORED,
+    "target_key": _KEYWORD,
+    "target_name_key": _KEYWORD,
+    "link_type": _KEYWORD,
+    "occurrences": {"type": "object", "enabled": False},
+    "resolved": _BOOLEAN,
+    "ambiguous": _BOOLEAN,
+    "version": _LONG,
+}
+
+_GATE: dict[str, Any] = {
+    "doc_id": _KEYWORD,
+    "content_hash": _KEYWORD,
+    "versions": _KEYWORD,
+    "version": _LONG,
+    "event_id": _KEYWORD,
+    "deleted": _BOOLEAN,
+    "alias_keys": _STORED,
+}
