@@ -1,25 +1,71 @@
-"""Fixtures of every suite. `stack`: the real broker and the real search engine; each test takes a prefix of its own."""
+"""Fixtures of every suite.
+
+`stack`: the real broker and the real search engine; each test takes a `prefix` of its own.
+"""
 
 from __future__ import annotations
 
 import os
+import tempfile
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
+
+from tests.engines import EnginePair, running_engines
+
+#: Engines that run already (a developer's): tests use them and leave them running.
+_GIVEN = {name: os.environ.pop(name, None) for name in ("HOPLINE_TEST_KAFKA", "HOPLINE_TEST_OPENSEARCH")}
+#: Which Java runs the engines is the machine's affair, not a setting under test.
+_KEPT = ("HOPLINE_JAVA_HOME",)
+
+
+def pytest_configure() -> None:
+    """No setting of the person who runs the tests may reach them: neither environment, nor file, nor data."""
+    for name in [name for name in os.environ if name.startswith("HOPLINE_") and name not in _KEPT]:
+        del os.environ[name]
+    folder = Path(tempfile.mkdtemp(prefix="hopline-settings-"))
+    (folder / "hopline.toml").touch()
+    os.environ["HOPLINE_CONFIG"] = str(folder / "hopline.toml")
+    os.environ["HF_HUB_OFFLINE"] = "1"
+
+
+def pytest_unconfigure() -> None:
+    config = Path(os.environ.pop("HOPLINE_CONFIG"))
+    config.unlink(missing_ok=True)
+    config.parent.rmdir()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
-    """Running engines."""
+    """Running engines that all tests share: never stop them (`engines` gives a pair that may be stopped)."""
 
     kafka_servers: str
     opensearch_url: str
 
 
 @pytest.fixture(scope="session")
-def stack() -> Stack:
-    return Stack(kafka_servers=os.environ["HOPLINE_TEST_KAFKA"], opensearch_url=os.environ["HOPLINE_TEST_OPENSEARCH"])
+def stack() -> Iterator[Stack]:
+    kafka, opensearch = _GIVEN["HOPLINE_TEST_KAFKA"], _GIVEN["HOPLINE_TEST_OPENSEARCH"]
+    if kafka and opensearch:
+        yield Stack(kafka_servers=kafka, opensearch_url=opensearch)
+        return
+    with running_engines() as pair:
+        yield Stack(
+            kafka_servers=kafka or pair.kafka_servers, opensearch_url=opensearch or pair.opensearch_url
+        )
+
+
+@pytest.fixture(scope="module")
+def engines() -> Iterator[EnginePair]:
+    """A broker and a node of this module's own: stop, kill and restart them at will.
+
+    Ports and data stay the same. A test leaves both running for the next one.
+    """
+    with running_engines() as pair:
+        yield pair
 
 
 @pytest.fixture
