@@ -1,16 +1,16 @@
 """Analysis settings: English lightly stemmed, CJK in bigrams, codes kept whole.
 
-Text is indexed in two ways. `text` breaks words at `_` and `-`, stems English and cuts CJK runs into bigrams, so a
-Korean noun is found with its particle attached. `code` keeps `ORA-01555`, `v1.2.3` and `payment_retry` whole; only
-ASCII belongs to a code, so a particle glued to one ends it.
+Text is indexed in two ways. `text` breaks words at `_` and `-`, stems English and cuts CJK runs into bigrams,
+so a Korean noun is found with its particle attached. `code` keeps `ORA-01555`, `v1.2.3` and `payment_retry`
+whole; only ASCII belongs to a code, so a particle glued to one ends it.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-#: KStem stops at any form that its dictionary knows as a word of its own. Of the words of operations notes these
-#: were measured to stay apart from their verb (tests/contract/test_store_analysis.py).
+#: KStem stops at any form that its dictionary knows as a word of its own. Of the words of operations notes
+#: these were measured to stay apart from their verb.
 _VERB_FORMS = {
     "run": "running, ran",
     "fail": "failing",
@@ -26,13 +26,14 @@ _VERB_FORMS = {
     "set": "setting",
     "index": "indices",
 }
-#: Longer runs are encoded blobs: nobody types them, and Lucene refuses terms over 32,766 bytes with their document.
+#: Longer runs are encoded blobs: nobody types them, and Lucene refuses a document for a term over 32 kB.
 _CODE_MAX_CHARS = 200
 
 ANALYSIS: dict[str, Any] = {
     "char_filter": {"underscores": {"type": "mapping", "mappings": ["_=>\\u0020"]}},
     "tokenizer": {
-        # An automaton: the backtracking `pattern` tokenizer recurses on long input, and a stack overflow ends the node.
+        # An automaton: the backtracking `pattern` tokenizer recurses on long input, and a stack overflow ends
+        # the node.
         "codes": {"type": "simple_pattern", "pattern": "[A-Za-z0-9_]+([\\-._/:@#+][A-Za-z0-9_]+)*"}
     },
     "filter": {
@@ -55,7 +56,7 @@ ANALYSIS: dict[str, Any] = {
             "tokenizer": "standard",
             "filter": ["lowercase", "cjk_width", "bigrams_and_unigrams", "possessive", "verb_forms", "kstem"],
         },
-        # Unigrams at search time would match every document that shares one syllable; a lone syllable stays one.
+        # Unigrams at search time would match every document that shares a syllable; a lone one stays one.
         "hopline_text_search": {
             "type": "custom",
             "char_filter": ["underscores"],

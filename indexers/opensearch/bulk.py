@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -12,7 +13,15 @@ import msgspec
 from opensearchpy import AsyncOpenSearch
 
 from indexers.errors import RefusedRequest, Transient
-from indexers.opensearch.calls import BulkRejected, BulkRetried, BulkSent, Observer, RowWrite, Status, WriteResult
+from indexers.opensearch.calls import (
+    BulkRejected,
+    BulkRetried,
+    BulkSent,
+    Observer,
+    RowWrite,
+    Status,
+    WriteResult,
+)
 from indexers.opensearch.connect import is_transient, request
 from indexers.opensearch.names import IndexNames, stored_id
 from indexers.opensearch.retry import RetryPolicy
@@ -20,7 +29,8 @@ from indexers.settings import OpenSearchSettings
 
 #: A bulk request that is cut off too early is sent again and loads an overloaded node once more.
 _PATIENCE = 3.0
-#: An internal error of one row may pass (a shard that moves) or not (a row that trips a bug): then it is rejected.
+#: An internal error of one row may pass (a shard that moves) or not (a row that trips a bug): then the row is
+#: rejected.
 _INTERNAL_ERROR_ATTEMPTS = 8
 
 
@@ -34,7 +44,7 @@ class _Line:
 
 
 class BulkWriter:
-    """Settles every write it is given, or raises Transient: then some were applied, and all may be sent again."""
+    """Settles every write it is given, or raises Transient: some were applied then, all may be sent again."""
 
     def __init__(
         self,
@@ -88,7 +98,7 @@ class BulkWriter:
         todo, failures = batch, 0
         while todo:
             try:
-                items = await self._retry.call(lambda lines=todo: self._send(lines))  # type: ignore[misc]
+                items = await self._retry.call(partial(self._send, todo))
             except RefusedRequest as refused:
                 return settled | await self._refused(todo, refused)
             failures += 1

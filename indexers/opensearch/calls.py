@@ -39,9 +39,9 @@ class StoredRow:
 class RowWrite:
     """One row to write.
 
-    `index` stores the row unless a newer version is there; an equal version is applied again. `create` stores it
-    unless a row is there. `replace_if` stores it if the row is still the one that was read. `delete` removes the
-    row unless a newer version is there; a missing row is a success.
+    `index` stores the row unless a newer version is there; an equal version is applied again. `create` stores
+    it unless a row is there. `replace_if` stores it if the row is still the one that was read. `delete`
+    removes the row unless a newer version is there; a missing row is a success.
 
     A request that was applied and whose answer got lost is sent again: `create` and `replace_if` may then say
     `conflict` although they were applied, so look at the row before taking that for another writer's.
@@ -65,13 +65,14 @@ class RowWrite:
             raise ValueError(msg)
         known = self.seq_no is not None and self.primary_term is not None
         if known != (self.action == "replace_if"):
-            msg = f"{self.action} and seq_no {self.seq_no}, primary_term {self.primary_term} contradict each other"
+            read = f"seq_no {self.seq_no}, primary_term {self.primary_term}"
+            msg = f"{self.action} and {read} contradict each other"
             raise ValueError(msg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteResult:
-    """`stale`: a newer version is stored, a success that changes nothing. `rejected`: no retry can mend it."""
+    """`stale`: a newer version is stored, a success that changes nothing. `rejected`: no retry mends it."""
 
     row_id: str
     status: Status

@@ -50,7 +50,7 @@ async def _note_retry_after(
 
 
 def connect(settings: OpenSearchSettings, url: str) -> AsyncOpenSearch:
-    """A client that tries once: retries are `RetryPolicy`'s. One per process and event loop; close it through the gate."""
+    """A client that tries once: retries are `RetryPolicy`'s. One per event loop; the gate closes it."""
     # At DEBUG the library logs request bodies, which hold the text of memories.
     logging.getLogger("opensearch").setLevel(logging.ERROR)
     password = settings.password
@@ -105,13 +105,14 @@ def _translated(fault: TransportError) -> Exception:
         return Transient(f"OpenSearch answered {status}: {reason}", _retry_after.get())
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return ConfigurationError(
-            f"OpenSearch answered {status}: check HOPLINE_OPENSEARCH__USERNAME, __PASSWORD and that user's rights"
+            f"OpenSearch answered {status}: check HOPLINE_OPENSEARCH__USERNAME, HOPLINE_OPENSEARCH__PASSWORD"
+            " and that user's rights"
         )
     return RefusedRequest(status, error_type, reason)
 
 
 def is_transient(status: int, error_type: str) -> bool:
-    """A missing index or a write block is the cluster's state, never the fault of a row: wait for it to end."""
+    """A missing index or a write block is the cluster's state, never a row's fault: wait for it to end."""
     return status in TRANSIENT_STATUS or error_type in (
         "index_not_found_exception",
         "cluster_block_exception",

@@ -1,8 +1,8 @@
 """Which searches pass the gate, and how the principal's filter gets into them. Pure.
 
 An allow-list: a query type, parameter or aggregation that isn't named here is refused, because the engine has
-ways to read past a filter (scripts, terms lookups, more_like_this, suggesters, global and significant aggregations,
-min_doc_count 0, inner hits) and gains new ones with every release. docs/reference/filters.md holds the table.
+ways to read past a filter (scripts, terms lookups, more_like_this, suggesters, global and significant
+aggregations, min_doc_count 0, inner hits) and gains new ones with every release.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ _COMPOUND: dict[str, tuple[set[str], set[str]]] = {
 _KNN = _NAMING | {"vector", "k", "filter", "method_parameters", "expand_nested_docs"}
 _METADATA_FIELDS = {"_id", "_index", "_routing", "_source", "_type", "_seq_no"}
 _BODY = {
-    "query", "post_filter", "size", "from", "sort", "_source", "track_total_hits", "track_scores", "min_score",
-    "search_after", "aggs", "collapse", "explain", "timeout", "terminate_after", "docvalue_fields",
+    "query", "post_filter", "size", "from", "sort", "_source", "track_total_hits", "track_scores",
+    "min_score", "search_after", "aggs", "collapse", "explain", "timeout", "terminate_after",
+    "docvalue_fields",
 }  # fmt: skip
 _FIELD_AGGREGATION = {"field", "missing"}
 _AGGREGATIONS: dict[str, set[str]] = {
@@ -126,7 +127,7 @@ def _nested(value: Any, principal: Principal, depth: int) -> Any:
 
 
 def _knn(value: Mapping[str, Any], principal: Principal, depth: int) -> dict[str, Any]:
-    """Filters inside the clause: outside, the k nearest could all be another tenant's and the answer empty."""
+    """The filter inside the clause: outside, the k nearest could all be others' and the answer empty."""
     field, clause = _single(value, "knn")
     clause = _mapping(clause, "knn")
     _only(clause, _KNN, "knn")

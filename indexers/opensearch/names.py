@@ -20,7 +20,7 @@ _NAME_PART = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexNames:
-    """`{prefix}-documents-v1` behind the alias `{prefix}-documents`; a large tenant may have indices of its own."""
+    """`{prefix}-documents-v1` behind the alias `{prefix}-documents`; a large tenant may have its own."""
 
     prefix: str
     #: Tenant → suffix: its rows live in `{prefix}-documents-{suffix}-v1`.
@@ -53,7 +53,7 @@ class IndexNames:
         return f"{self.prefix}-{index.value}"
 
     def template_pattern(self, index: Index) -> str:
-        """The alias too: should it ever be created as an index by mistake, its mapping is at least the right one."""
+        """The alias too: should it ever be created as an index by mistake, its mapping is the right one."""
         return f"{self.prefix}-{index.value}*"
 
 

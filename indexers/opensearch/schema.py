@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 from opensearchpy import AsyncOpenSearch
 
 from indexers.errors import ConfigurationError, RefusedRequest, Transient
-from indexers.opensearch.connect import request
+from indexers.opensearch.connect import Method, request
 from indexers.opensearch.names import SCHEMA_VERSION, IndexNames
 from indexers.opensearch.rows import Index
 from indexers.opensearch.templates import VectorSpace, index_body, template_body
 from indexers.settings import OpenSearchSettings
 
 _REBUILD = "stop the agents and run `hopline rebuild`, which fills new indices from the vault"
+_PATIENCE_SECONDS = 60.0
 
 
 class Schema:
-    """Each call is one attempt: repeat it on Transient. All are idempotent and may run in two processes at once."""
+    """Each call is one attempt: repeat it on Transient. All are idempotent, also in two processes at once."""
 
     def __init__(self, client: AsyncOpenSearch, names: IndexNames, settings: OpenSearchSettings) -> None:
         self._client = client
@@ -34,12 +36,12 @@ class Schema:
     async def drop(self) -> None:
         """Indices first: a template that still stands keeps a mistaken auto-created index harmless."""
         indices = [self._names.index_of(i, s) for i in Index for s in self._names.suffixes]
-        await request(self._client, "DELETE", f"/{','.join(indices)}", params={"ignore_unavailable": "true"})
+        await self._request("DELETE", f"/{','.join(indices)}", params={"ignore_unavailable": "true"})
         for index in Index:
             try:
-                await request(self._client, "DELETE", f"/_index_template/{self._names.template(index)}")
+                await self._request("DELETE", f"/_index_template/{self._names.template(index)}")
             except RefusedRequest as refused:
-                if refused.status != 404:
+                if refused.status != HTTPStatus.NOT_FOUND:
                     raise
 
     async def recorded_space(self, suffix: str | None = None) -> VectorSpace:
@@ -53,17 +55,17 @@ class Schema:
 
     async def _put_template(self, index: Index, space: VectorSpace) -> None:
         body = template_body(index, self._names.template_pattern(index), self._settings, space)
-        await request(self._client, "PUT", f"/_index_template/{self._names.template(index)}", body=body)
+        await self._request("PUT", f"/_index_template/{self._names.template(index)}", body=body)
 
     async def _ensure_index(self, index: Index, suffix: str | None, space: VectorSpace) -> None:
         name, alias = self._names.index_of(index, suffix), self._names.alias_of(index, suffix)
         # Whole body, not the template's: another process may have put another template a moment ago.
         body = index_body(index, self._settings, space) | {"aliases": {alias: {"is_write_index": True}}}
         try:
-            await request(self._client, "PUT", f"/{name}", body=body)
+            await self._request("PUT", f"/{name}", body=body)
         except RefusedRequest as refused:
             if refused.error_type == "invalid_alias_name_exception":
-                msg = f"an index is named {alias}, where an alias is due: delete that index, or set another prefix"
+                msg = f"an index is named {alias}, where an alias is due: delete it, or set another prefix"
                 raise ConfigurationError(msg) from refused
             if refused.error_type != "resource_already_exists_exception":
                 raise
@@ -77,22 +79,26 @@ class Schema:
         stored = (recorded.get("pair_id"), recorded.get("dimension"))
         if index is Index.CHUNKS and stored != (space.pair_id, space.dimension):
             msg = (
-                f"index {name} holds vectors of {stored[0]} ({stored[1]} dimensions), but the configured embedder"
-                f" makes those of {space.pair_id} ({space.dimension}), and the two can't be compared: set"
-                f" HOPLINE_EMBEDDER__MODEL back, or {_REBUILD}"
+                f"index {name} holds vectors of {stored[0]} ({stored[1]} dimensions), but the configured"
+                f" embedder makes those of {space.pair_id} ({space.dimension}), and the two can't be"
+                f" compared: set HOPLINE_EMBEDDER__MODEL back, or {_REBUILD}"
             )
             raise ConfigurationError(msg)
         actions = [{"add": {"index": name, "alias": alias, "is_write_index": True}}]
-        await request(self._client, "POST", "/_aliases", body={"actions": actions})
+        await self._request("POST", "/_aliases", body={"actions": actions})
 
     async def _recorded(self, name: str) -> dict[str, Any]:
-        answer = await request(self._client, "GET", f"/{name}/_mapping")
+        answer = await self._request("GET", f"/{name}/_mapping")
         recorded: dict[str, Any] = answer[name]["mappings"].get("_meta", {})
         return recorded
 
+    async def _request(self, method: Method, path: str, **options: Any) -> Any:
+        """Making and dropping indices waits for the cluster's state: a busy node takes its time."""
+        return await request(self._client, method, path, timeout=_PATIENCE_SECONDS, **options)
+
     async def _require_allocated(self) -> None:
         aliases = [self._names.alias_of(i, s) for i in Index for s in self._names.suffixes]
-        health = await request(self._client, "GET", f"/_cluster/health/{','.join(aliases)}")
+        health = await self._request("GET", f"/_cluster/health/{','.join(aliases)}")
         if health["status"] == "red":
             msg = "OpenSearch has not allocated all primary shards yet"
             raise Transient(msg)

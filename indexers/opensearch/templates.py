@@ -10,8 +10,8 @@ from indexers.opensearch.names import SCHEMA_VERSION
 from indexers.opensearch.rows import Index
 from indexers.settings import OpenSearchSettings
 
-#: Lucene refuses a term over 32,766 bytes together with its document. A UTF-16 unit takes at most 3 bytes, so this
-#: is always safe; a longer value is stored and returned, but no exact query finds it.
+#: Lucene refuses a term over 32,766 bytes together with its document. A UTF-16 unit takes at most 3 bytes, so
+#: this is always safe; a longer value is stored and returned, but no exact query finds it.
 KEYWORD_MAX_CHARS = 8_191
 #: The row's owner; every index has these four.
 OWNER_FIELDS = ("tenant_id", "agent_id", "team_id", "scope")
@@ -65,7 +65,7 @@ def _settings(index: Index, settings: OpenSearchSettings) -> dict[str, Any]:
         "number_of_replicas": settings.replicas,
         # Stated, so that an index without searches doesn't stop refreshing. The gate is read by id only.
         "refresh_interval": "5s" if index is Index.GATE else "1s",
-        # How long a delete's version is remembered: a late older write within it is stale, not a resurrection.
+        # How long a delete's version is remembered: a late older write within it is stale.
         "gc_deletes": "10m",
     }
     if index is Index.DOCUMENTS:
@@ -100,7 +100,7 @@ def _properties(index: Index, space: VectorSpace) -> dict[str, Any]:
 
 
 def _vector(dimension: int) -> dict[str, Any]:
-    """The engine is always named: the default one has no native library here and ends the node at the first write."""
+    """The engine is always named: the default one lacks its native library and ends the node at a write."""
     return {
         "type": "knn_vector",
         "dimension": dimension,

@@ -11,7 +11,7 @@ Query = dict[str, Any]
 
 
 def visible(principal: Principal) -> Query:
-    """Tenant AND (shared OR own personal OR a team of the principal's). Tenant maintenance: the tenant alone."""
+    """Tenant AND (shared OR own personal OR an own team's). Tenant maintenance: the tenant alone."""
     tenant: Query = {"term": {"tenant_id": principal.tenant_id}}
     if principal.sees_whole_tenant:
         return {"bool": {"filter": [tenant]}}

@@ -1,0 +1,154 @@
+"""Reads: by id in one realtime round trip, by query, and exhaustively over a point in time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import msgspec
+from opensearchpy import AsyncOpenSearch
+
+from indexers.domain.identity import Principal
+from indexers.errors import RefusedRequest, Transient
+from indexers.opensearch.answers import raise_error, require_whole, search_page, seen_row, stored_row
+from indexers.opensearch.calls import GatedSearch, RowRef, SearchPage, StoredRow
+from indexers.opensearch.connect import request
+from indexers.opensearch.guard import guarded_body, guarded_query
+from indexers.opensearch.names import IndexNames, stored_id
+from indexers.opensearch.retry import RetryPolicy
+from indexers.opensearch.rows import Index
+from indexers.opensearch.templates import OWNER_FIELDS, VECTOR_FIELD
+from indexers.opensearch.visibility import Query
+
+#: Most rows of one multi-get.
+_GET_ROWS = 2_000
+_SCAN_ROWS = 1_000
+_PIT_KEEP_ALIVE = "2m"
+
+
+class RowReader:
+    """See `Gate`, whose reading half this is."""
+
+    def __init__(self, client: AsyncOpenSearch, names: IndexNames, retry: RetryPolicy) -> None:
+        self._client = client
+        self._names = names
+        self._retry = retry
+
+    async def get_many(
+        self, index: Index, refs: Sequence[RowRef], *, fields: Sequence[str] | None = None
+    ) -> list[StoredRow | None]:
+        found: list[StoredRow | None] = []
+        for start in range(0, len(refs), _GET_ROWS):
+            found += await self._get_some(index, refs[start : start + _GET_ROWS], fields)
+        return found
+
+    async def _get_some(
+        self, index: Index, refs: Sequence[RowRef], fields: Sequence[str] | None
+    ) -> list[StoredRow | None]:
+        wanted = {"excludes": [VECTOR_FIELD]} if fields is None else sorted({*fields, *OWNER_FIELDS})
+        body = {
+            "docs": [
+                {
+                    "_index": self._names.alias(index, ref.principal.tenant_id),
+                    "_id": stored_id(ref.principal.tenant_id, ref.row_id),
+                    "routing": ref.principal.tenant_id,
+                    "_source": wanted,
+                }
+                for ref in refs
+            ]
+        }
+
+        async def get_once() -> list[dict[str, Any]]:
+            answer = await request(self._client, "POST", "/_mget", body=msgspec.json.encode(body))
+            for doc in answer["docs"]:
+                if error := doc.get("error"):
+                    raise_error(500, error)
+            docs: list[dict[str, Any]] = answer["docs"]
+            return docs
+
+        docs = await self._retry.call(get_once)
+        return [seen_row(ref, doc, fields) for ref, doc in zip(refs, docs, strict=True)]
+
+    async def search_many(self, searches: Sequence[GatedSearch]) -> list[SearchPage]:
+        if not searches:
+            return []
+        lines: list[bytes] = []
+        for search in searches:
+            tenant_id = search.principal.tenant_id
+            header = {"index": self._names.alias(search.index, tenant_id), "routing": tenant_id}
+            lines.append(msgspec.json.encode(header | {"allow_partial_search_results": False}))
+            lines.append(msgspec.json.encode(guarded_body(search.body, search.principal)))
+        body = b"\n".join(lines) + b"\n"
+
+        async def search_once() -> list[SearchPage]:
+            answer = await request(self._client, "POST", "/_msearch", body=body)
+            return [search_page(response) for response in answer["responses"]]
+
+        return await self._retry.call(search_once)
+
+    async def count(self, principal: Principal, index: Index, query: Query) -> int:
+        body = {"query": guarded_query(query, principal), "size": 0, "track_total_hits": True}
+        answer = await self._search(
+            f"/{self._names.alias(index, principal.tenant_id)}/_search", body, principal
+        )
+        return int(answer["hits"]["total"]["value"])
+
+    async def scan(
+        self,
+        principal: Principal,
+        index: Index,
+        query: Query,
+        *,
+        fields: Sequence[str] | None = None,
+    ) -> AsyncIterator[StoredRow]:
+        tenant_id = principal.tenant_id
+        path = f"/{self._names.alias(index, tenant_id)}/_search/point_in_time"
+        params = {"keep_alive": _PIT_KEEP_ALIVE, "routing": tenant_id}
+        opened = await self._retry.call(lambda: request(self._client, "POST", path, params=params))
+        try:
+            async for row in self._pages(opened["pit_id"], principal, query, fields):
+                yield row
+        finally:
+            await self._close_point_in_time(opened["pit_id"])
+
+    async def _pages(
+        self, pit_id: str, principal: Principal, query: Query, fields: Sequence[str] | None
+    ) -> AsyncIterator[StoredRow]:
+        body: dict[str, Any] = {
+            "query": guarded_query(query, principal),
+            "size": _SCAN_ROWS,
+            "sort": [{"_shard_doc": "asc"}],
+            "pit": {"id": pit_id, "keep_alive": _PIT_KEEP_ALIVE},
+            "track_total_hits": False,
+            "version": True,
+            "seq_no_primary_term": True,
+            "_source": {"excludes": [VECTOR_FIELD]} if fields is None else list(fields),
+        }
+        while True:
+            # Routing was given when the point in time was opened.
+            answer = await self._search("/_search", body, None)
+            hits = answer["hits"]["hits"]
+            for hit in hits:
+                yield stored_row(hit)
+            if len(hits) < _SCAN_ROWS:
+                return
+            body["search_after"] = hits[-1]["sort"]
+
+    async def _close_point_in_time(self, pit_id: str) -> None:
+        try:
+            await request(self._client, "DELETE", "/_search/point_in_time", body={"pit_id": [pit_id]})
+        except (Transient, RefusedRequest):
+            # It ends by itself after its keep-alive; the rows have been read.
+            return
+
+    async def _search(self, path: str, body: dict[str, Any], principal: Principal | None) -> dict[str, Any]:
+        params = {"allow_partial_search_results": "false"}
+        if principal is not None:
+            params["routing"] = principal.tenant_id
+
+        async def search_once() -> dict[str, Any]:
+            answer: dict[str, Any] = await request(self._client, "POST", path, params=params, body=body)
+            require_whole(answer)
+            return answer
+
+        return await self._retry.call(search_once)
