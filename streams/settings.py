@@ -22,8 +22,13 @@ class KafkaSettings(Section):
     partitions: int = Field(4, ge=1, description="Partitions of a newly created topic.")
     replication_factor: int = Field(1, ge=1, description="Replicas of a newly created topic.")
     max_message_bytes: int = Field(2_097_152, ge=65_536, description="Largest record, bytes.")
-    session_timeout_seconds: float = Field(10.0, gt=1, description="After this silence a worker's partitions move.")
-    commit_interval_seconds: float = Field(0.5, gt=0, description="How often confirmed offsets are committed.")
+    session_timeout_seconds: float = Field(
+        10.0, gt=1, description="After this silence a worker's partitions move."
+    )
+    commit_interval_seconds: float = Field(
+        0.5, gt=0, description="How often confirmed offsets are committed."
+    )
+    request_timeout_seconds: float = Field(10.0, ge=1, description="Limit of one request to a broker.")
 
 
 class AgentSettings(Section):
@@ -31,17 +36,35 @@ class AgentSettings(Section):
 
     batch_records: int = Field(200, ge=1, description="Most records of one batch.")
     batch_seconds: float = Field(0.1, gt=0, description="Longest wait for a batch to fill.")
+    batch_bytes: int = Field(
+        8_000_000, ge=65_536, description="Largest batch by the size of its records, bytes."
+    )
     instance_id: str | None = Field(None, min_length=1, description="Stable worker name (static membership).")
     http_host: str = Field("127.0.0.1", description="Where /metrics, /livez, /readyz listen.")
     http_port: int = Field(0, ge=0, le=65_535, description="0: any free port.")
     stop_grace_seconds: float = Field(20.0, ge=0, description="On SIGTERM: time for the batch in flight.")
-    liveness_seconds: float = Field(120.0, gt=0, description="No progress with work waiting for this long: /livez fails.")
+    liveness_seconds: float = Field(
+        120.0, gt=0, description="No progress with work waiting for this long: /livez fails."
+    )
+    retry_max_seconds: float = Field(
+        5.0, gt=0, description="Longest pause between two tries of a held batch."
+    )
+    poison_run: int = Field(
+        1_000,
+        ge=0,
+        description="Dead letters in a row, no good record between, from which on the agent slows down; 0: never.",
+    )
+    poison_pause_seconds: float = Field(30.0, gt=0, description="Pause before each batch of such a run.")
 
 
 class WatcherSettings(Section):
     debounce_ms: int = Field(200, ge=10, description="Quiet time after which a burst of changes is read, ms.")
-    rescan_seconds: float = Field(900.0, gt=0, description="Full comparison of vault and index, every so often.")
-    force_polling: bool = Field(default=False, description="For file systems without change events (NFS, SMB).")
+    rescan_seconds: float = Field(
+        900.0, gt=0, description="Full comparison of vault and index, every so often."
+    )
+    force_polling: bool = Field(
+        default=False, description="For file systems without change events (NFS, SMB)."
+    )
     removal_guard_ratio: float = Field(
         0.3, gt=0, le=1, description="A scan that would delete a larger share is held until confirmed."
     )

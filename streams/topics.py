@@ -31,6 +31,14 @@ class Topics:
         return f"{self.prefix}.{agent}"
 
     @property
+    def inputs(self) -> tuple[str, str]:
+        """The two topics of document events: same key, same partition count, one reader."""
+        return (self.file_changes, self.memory_writes)
+
+    def read_by(self, agent: str) -> tuple[str, ...]:
+        return {"ingest": self.inputs, "embed": (self.documents,)}[agent]
+
+    @property
     def retention_ms(self) -> dict[str, int]:
         return {
             self.file_changes: 7 * DAY_MS,

@@ -1,0 +1,87 @@
+"""How every client of this package reaches the brokers: one place for addresses, security and timeouts."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aiokafka.errors import (
+    AuthenticationFailedError,
+    AuthenticationMethodNotSupported,
+    KafkaError,
+    SaslAuthenticationFailed,
+)
+
+from indexers.errors import ConfigurationError, HoplineError, Transient
+from streams.settings import KafkaSettings
+
+#: A dead letter holds key and value in base64 (4/3) beside its own fields: it needs more room than the record had.
+DEAD_LETTER_FACTOR: Final = 2
+DEAD_LETTERS_SUFFIX: Final = ".dead-letters"
+#: Headers of a record batch, which a topic's max.message.bytes counts in.
+RECORD_OVERHEAD: Final = 512
+#: Fields of a request around the records of it.
+REQUEST_OVERHEAD: Final = 65_536
+
+_REFUSED = (AuthenticationFailedError, AuthenticationMethodNotSupported, SaslAuthenticationFailed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaConnection:
+    """Brokers and the settings to reach them; the same for producer, admin, Faust and the readers."""
+
+    servers: str
+    settings: KafkaSettings
+
+    @property
+    def max_request_bytes(self) -> int:
+        return self.settings.max_message_bytes * DEAD_LETTER_FACTOR + REQUEST_OVERHEAD
+
+    def max_record_bytes(self, topic: str) -> int:
+        """Topics of dead letters take larger records, so that every record that was accepted can be parked."""
+        if topic.endswith(DEAD_LETTERS_SUFFIX):
+            return self.settings.max_message_bytes * DEAD_LETTER_FACTOR
+        return self.settings.max_message_bytes - RECORD_OVERHEAD
+
+    def ssl_context(self) -> ssl.SSLContext | None:
+        if self.settings.security_protocol not in ("SSL", "SASL_SSL"):
+            return None
+        return ssl.create_default_context(cafile=self.settings.ca_file)
+
+    def password(self) -> str | None:
+        secret = self.settings.sasl_password
+        return None if secret is None else secret.get_secret_value()
+
+    def client_options(self) -> dict[str, Any]:
+        """Keyword arguments that aiokafka's producer, consumer and admin client have in common."""
+        options: dict[str, Any] = {
+            "bootstrap_servers": self.servers.split(","),
+            "request_timeout_ms": int(self.settings.request_timeout_seconds * 1000),
+            "security_protocol": self.settings.security_protocol,
+            "ssl_context": self.ssl_context(),
+        }
+        if self.settings.security_protocol.startswith("SASL"):
+            options |= {
+                "sasl_mechanism": "PLAIN",
+                "sasl_plain_username": self.settings.sasl_username,
+                "sasl_plain_password": self.password(),
+            }
+        return options
+
+
+@contextmanager
+def kafka_faults(doing: str) -> Iterator[None]:
+    """Broker errors as ours: refused credentials are a setting to mend, everything else may pass by itself."""
+    try:
+        yield
+    except HoplineError:
+        raise
+    except _REFUSED as exc:
+        msg = f"the brokers refuse the credentials (kafka.security_protocol, kafka.sasl_*): {exc!r}"
+        raise ConfigurationError(msg) from exc
+    except (KafkaError, OSError, TimeoutError) as exc:
+        msg = f"{doing}: {exc!r}"
+        raise Transient(msg) from exc

@@ -1,0 +1,78 @@
+"""What an agent is (`AgentSpec`) and what the runtime gives its handler (`AgentContext`)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from streams.batch import Poisoned, Record
+from streams.dlq import DeadLetters
+from streams.health import Liveness
+from streams.hold import Holder
+from streams.metrics import Dependency, StreamMetrics
+from streams.producer import EventProducer, OutgoingRecord
+from streams.settings import AgentSettings, KafkaSettings
+from streams.topics import Topics
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSpec:
+    """One agent: its name gives group and topics (`Topics.group`, `Topics.read_by` unless `reads` is given).
+
+    `needs`: dependencies that must have answered once before /readyz says yes.
+    """
+
+    name: str
+    topics: Topics
+    kafka: KafkaSettings
+    servers: str
+    settings: AgentSettings
+    needs: tuple[Dependency, ...] = ("opensearch",)
+    reads: tuple[str, ...] = ()
+
+    @property
+    def group(self) -> str:
+        return self.topics.group(self.name)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return self.reads or self.topics.read_by(self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentContext:
+    """Services of the runtime for one handler."""
+
+    spec: AgentSpec
+    metrics: StreamMetrics
+    liveness: Liveness
+    producer: EventProducer
+    letters: DeadLetters
+    holder: Holder
+    _parked: set[tuple[str, int, int]] = field(default_factory=set)
+
+    async def hold(self, dependency: Dependency, call: Callable[[], Awaitable[T]]) -> T:
+        """The call's result; while it raises Transient, it is called again, for as long as it takes."""
+        return await self.holder.hold(dependency, call)
+
+    async def send(self, records: Sequence[OutgoingRecord]) -> None:
+        """Confirmed events; waits while the brokers are away."""
+        await self.holder.hold("kafka", lambda: self.producer.send_all(records))
+
+    async def park(self, poisoned: Sequence[Poisoned]) -> None:
+        """Confirmed dead letters; waits while the brokers are away. To be called in `commit`."""
+        await self.holder.hold("kafka", lambda: self.letters.park(poisoned))
+        self._parked.update(p.record.place for p in poisoned)
+
+    def beat(self) -> None:
+        """Part of a long batch is done: the worker is alive."""
+        self.liveness.moved()
+
+    def forget_parked(self, records: Sequence[Record]) -> int:
+        """How many of these were parked. The runtime asks once a batch is acknowledged."""
+        places = {record.place for record in records} & self._parked
+        self._parked.difference_update(places)
+        return len(places)

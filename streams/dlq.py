@@ -1,0 +1,210 @@
+"""Dead letters: parked with all that a replay needs, listed to the end of the log, sent again on request."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from uuid import uuid5
+
+import msgspec
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from indexers.domain.identity import ID_NAMESPACE, LABEL_PATTERN
+from indexers.errors import ConfigurationError, PoisonRecord
+from streams.batch import Poisoned, Record
+from streams.connect import KafkaConnection, kafka_faults
+from streams.events import DeadLetter, decode, encode, now_iso
+from streams.metrics import StreamMetrics
+from streams.producer import EventProducer, OutgoingRecord
+from streams.settings import KafkaSettings
+from streams.topics import Topics
+
+#: A deletion is remembered for 45 days; a letter of 30 days can't bring back what was deleted meanwhile.
+REPLAY_DAYS: Final = 30
+_REASON_CHARS: Final = 2_000
+_PORTION: Final = 200
+_STALLED_SECONDS: Final = 15.0
+
+
+class DeadLetters:
+    """Parks records. `park` returns when the brokers have confirmed the letters: then the offset may be acknowledged."""
+
+    def __init__(self, producer: EventProducer, topic: str, *, agent: str, metrics: StreamMetrics) -> None:
+        self._producer = producer
+        self._topic = topic
+        self._agent = agent
+        self._metrics = metrics
+
+    async def park(self, poisoned: Sequence[Poisoned]) -> None:
+        """Raises Transient; parking the same record again makes a letter of the same id."""
+        if not poisoned:
+            return
+        await self._producer.send_all(
+            [
+                OutgoingRecord(
+                    topic=self._topic, key=p.record.key, value=encode(letter_of(p, agent=self._agent))
+                )
+                for p in poisoned
+            ]
+        )
+        for p in poisoned:
+            self._metrics.parked(p.error.error_class)
+
+
+def letter_of(poisoned: Poisoned, *, agent: str) -> DeadLetter:
+    record, error = poisoned.record, poisoned.error
+    place = f"{agent}\x1f{record.topic}\x1f{record.partition}\x1f{record.offset}\x1f{record.timestamp}"
+    return DeadLetter(
+        dead_letter_id=str(uuid5(ID_NAMESPACE, f"dead-letter\x1f{place}")),
+        agent=agent,
+        topic=record.topic,
+        partition=record.partition,
+        offset=record.offset,
+        key=record.key,
+        value=record.value,
+        error_class=error.error_class,
+        reason=error.reason[:_REASON_CHARS],
+        failed_at=now_iso(),
+        tenant_id=tenant_of(record),
+    )
+
+
+def tenant_of(record: Record) -> str | None:
+    """For the filter of `hopline dlq list`: what the value claims, else the first part of the key."""
+    try:
+        return msgspec.json.decode(record.value or b"", type=_Owner).tenant_id
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        first, slash, _ = (record.key or b"").partition(b"/")
+        name = first.decode(errors="replace")
+        return name if slash and re.fullmatch(LABEL_PATTERN, name) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetterFilter:
+    """Which letters are meant; what is None is not asked for."""
+
+    tenant_id: str | None = None
+    agent: str | None = None
+    error_class: str | None = None
+    ids: frozenset[str] | None = None
+
+    def takes(self, letter: DeadLetter) -> bool:
+        return (
+            self.tenant_id in (None, letter.tenant_id)
+            and self.agent in (None, letter.agent)
+            and self.error_class in (None, letter.error_class)
+            and (self.ids is None or letter.dead_letter_id in self.ids)
+        )
+
+
+async def read_letters(
+    settings: KafkaSettings, servers: str, topics: Topics, wanted: LetterFilter
+) -> AsyncIterator[DeadLetter]:
+    """Every kept letter up to the end of the log as it was at the call, oldest first within a partition.
+
+    The same record parked twice (after a crash) is given once. Bytes that are no letter are passed over: whoever
+    writes to this topic by hand must not break the list. Raises Transient where the brokers stop answering.
+    """
+    connection = KafkaConnection(servers=servers, settings=settings)
+    seen: set[str] = set()
+    async for value in _values_to_end(connection, topics.dead_letters):
+        try:
+            letter = decode(value, DeadLetter)
+        except PoisonRecord:
+            continue
+        if wanted.takes(letter) and letter.dead_letter_id not in seen:
+            seen.add(letter.dead_letter_id)
+            yield letter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """What a replay did."""
+
+    sent: int
+    refused: tuple[tuple[str, str], ...] = ()
+
+
+async def replay(
+    letters: Sequence[DeadLetter],
+    *,
+    producer: EventProducer,
+    topics: Topics,
+    now: datetime | None = None,
+    on_sent: Callable[[int], None] = lambda _: None,
+) -> Replayed:
+    """Send the original key and bytes to the original topic. Repeating it is harmless: readers are idempotent.
+
+    Refused, with the reason: letters over 30 days, and topics that no agent reads. `on_sent` gets the number of
+    letters of each confirmed portion.
+    """
+    today = datetime.now(UTC) if now is None else now
+    refused = tuple((x.dead_letter_id, why) for x in letters if (why := refusal(x, topics=topics, now=today)))
+    names = {letter_id for letter_id, _ in refused}
+    sendable = [x for x in letters if x.dead_letter_id not in names]
+    for start in range(0, len(sendable), _PORTION):
+        portion = sendable[start : start + _PORTION]
+        await producer.send_all([OutgoingRecord(topic=x.topic, key=x.key, value=x.value) for x in portion])
+        on_sent(len(portion))
+    return Replayed(sent=len(sendable), refused=refused)
+
+
+def refusal(letter: DeadLetter, *, topics: Topics, now: datetime) -> str | None:
+    """Why this letter may not be replayed; None: it may."""
+    if letter.topic not in (*topics.inputs, topics.documents):
+        return f"{letter.topic} is not read by any agent of this installation"
+    try:
+        age = now - datetime.fromisoformat(letter.failed_at)
+    except (ValueError, TypeError):
+        return f"failed_at {letter.failed_at!r} is no time with a zone"
+    if age > timedelta(days=REPLAY_DAYS):
+        return f"failed {age.days} days ago: over {REPLAY_DAYS} days a deletion since then could be undone"
+    return None
+
+
+async def _values_to_end(connection: KafkaConnection, topic: str) -> AsyncIterator[bytes | None]:
+    consumer = AIOKafkaConsumer(**connection.client_options(), auto_offset_reset="earliest")
+    with kafka_faults("reading dead letters"):
+        try:
+            await asyncio.wait_for(consumer.start(), connection.settings.request_timeout_seconds)
+            ends = await _ends(consumer, topic)
+            while ends:
+                records = await _next_records(consumer, list(ends))
+                for partition, batch in records.items():
+                    for record in batch:
+                        if record.offset < ends[partition]:
+                            yield record.value
+                ends = {p: end for p, end in ends.items() if await consumer.position(p) < end}
+                consumer.pause(*(p for p in consumer.assignment() if p not in ends))
+        finally:
+            await consumer.stop()
+
+
+async def _ends(consumer: AIOKafkaConsumer, topic: str) -> dict[TopicPartition, int]:
+    """End offsets of the partitions that hold anything; the consumer is set to their start."""
+    if topic not in await consumer.topics():
+        msg = f"there is no topic {topic}: check the prefix setting, or start the pipeline once"
+        raise ConfigurationError(msg)
+    partitions = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
+    starts = await consumer.beginning_offsets(partitions)
+    ends = await consumer.end_offsets(partitions)
+    kept = {p: ends[p] for p in partitions if starts[p] < ends[p]}
+    consumer.assign(list(kept))
+    for p in kept:
+        consumer.seek(p, starts[p])
+    return kept
+
+
+async def _next_records(consumer: AIOKafkaConsumer, partitions: list[TopicPartition]) -> Any:
+    async with asyncio.timeout(_STALLED_SECONDS):
+        while not (records := await consumer.getmany(*partitions, timeout_ms=500, max_records=500)):
+            pass
+    return records
+
+
+class _Owner(msgspec.Struct):
+    tenant_id: str | None = None

@@ -1,0 +1,130 @@
+"""The one place that touches Faust: an App run as a library, its agent, and what to know before changing a line.
+
+docs/explanation/faust.md holds the traps that were measured. In short: `noack_take` and our own acknowledgement are
+the only way that keeps the commit rule; concurrency stays 1; no exception may leave the agent's body.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import faust
+from faust.types import EventT
+
+from streams.batch import Record, split_by_bytes
+from streams.connect import KafkaConnection
+from streams.context import AgentSpec
+from streams.pipeline import Pipeline
+
+OnAssigned = Callable[[Sequence[tuple[str, int]]], None]
+
+
+def build_app(
+    spec: AgentSpec, feed: Pipeline[Any], on_assigned: OnAssigned, on_revoked: Callable[[], None]
+) -> faust.App:
+    """An app with one agent that feeds the pipeline. Nothing is connected yet."""
+    app = faust.App(**app_options(spec))
+    # Both topics behind one channel: one stream, one order of acknowledgements.
+    channel = app.topic(
+        *spec.inputs,
+        key_type=bytes,
+        value_type=bytes,
+        key_serializer="raw",
+        value_serializer="raw",
+        allow_empty=True,
+    )
+
+    async def agent(stream: Any) -> None:
+        async for events in stream.noack_take(
+            spec.settings.batch_records, within=spec.settings.batch_seconds
+        ):
+            await _feed(stream, events, feed, spec.settings.batch_bytes)
+
+    app.agent(channel, name=spec.group, concurrency=1)(agent)
+
+    async def assigned(_app: object, /, partitions: Any = (), *_: object, **_unused: object) -> None:
+        on_assigned(sorted((tp.topic, tp.partition) for tp in partitions if tp.topic in spec.inputs))
+
+    async def revoked(_app: object, /, *_: object, **_unused: object) -> None:
+        on_revoked()
+
+    app.on_partitions_assigned.connect(assigned)
+    app.on_partitions_revoked.connect(revoked)
+    return app
+
+
+def app_options(spec: AgentSpec) -> dict[str, Any]:
+    kafka = spec.kafka
+    connection = KafkaConnection(servers=spec.servers, settings=kafka)
+    return {
+        "id": spec.group,
+        "broker": [f"kafka://{server}" for server in spec.servers.split(",")],
+        "broker_credentials": _credentials(connection),
+        "broker_session_timeout": kafka.session_timeout_seconds,
+        "broker_heartbeat_interval": min(3.0, kafka.session_timeout_seconds / 3),
+        "broker_commit_interval": kafka.commit_interval_seconds,
+        "consumer_auto_offset_reset": "earliest",
+        # None, never "": an empty string counts as an id, and two workers would replace each other for ever.
+        "consumer_group_instance_id": spec.settings.instance_id,
+        # Faust's own assignor, which keeps equal partition numbers of topics of equal width together: one process
+        # must see all events of a document. With 0 here (and no tables) Faust takes a round robin over all
+        # partitions instead, which tears them apart.
+        "table_standby_replicas": 1,
+        # Records wait in three places: what was fetched (1 MiB a partition), this queue, and the batches in work.
+        # A queue of one batch is enough to never starve the stage; a queue of 4,096 (the default) of records of
+        # 350 kB each would be 1.4 GB.
+        "stream_buffer_maxsize": spec.settings.batch_records,
+        # False: a batch may be held for hours while the store is away, and a stop or a rebalance must not wait for
+        # it. Its price, a batch done twice at a rebalance, is paid by idempotent effects.
+        "stream_wait_empty": False,
+        "topic_replication_factor": kafka.replication_factor,
+        "topic_allow_declare": False,
+        "topic_disable_leader": True,
+        "web_enabled": False,
+        # Faust makes this folder in any case; nothing is kept there, and the working folder may be read-only.
+        "datadir": tempfile.mkdtemp(prefix="hopline-faust-"),
+    }
+
+
+def record_of(event: EventT[Any]) -> Record:
+    message = event.message
+    return Record(
+        topic=message.topic,
+        partition=message.partition,
+        offset=message.offset,
+        key=event.key,
+        value=event.value,
+        timestamp=message.timestamp,
+    )
+
+
+async def _feed(stream: Any, events: Sequence[EventT[Any]], pipeline: Pipeline[Any], max_bytes: int) -> None:
+    at = 0
+    for records in split_by_bytes([record_of(event) for event in events], max_bytes):
+        own = events[at : at + len(records)]
+        at += len(records)
+        await pipeline.feed(records, _acknowledgement(stream, own))
+
+
+def _acknowledgement(stream: Any, events: Sequence[EventT[Any]]) -> Callable[[], Awaitable[None]]:
+    async def acknowledge() -> None:
+        for event in events:
+            await stream.ack(event)
+
+    return acknowledge
+
+
+def _credentials(connection: KafkaConnection) -> Any:
+    settings = connection.settings
+    if settings.security_protocol == "SSL":
+        return faust.SSLCredentials(connection.ssl_context())
+    if settings.security_protocol.startswith("SASL"):
+        return faust.SASLCredentials(
+            username=settings.sasl_username,
+            password=connection.password(),
+            ssl_context=connection.ssl_context(),
+            mechanism="PLAIN",
+        )
+    return None

@@ -1,0 +1,91 @@
+"""Waiting for what is away: endless, with jitter, and visible."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Awaitable, Callable, Generator
+from typing import Final, TypeVar
+
+import structlog
+
+from indexers.errors import Transient
+from streams.health import Liveness, Readiness
+from streams.metrics import Dependency, StreamMetrics
+
+T = TypeVar("T")
+_FIRST_PAUSE: Final = 0.1
+_log = structlog.get_logger("hopline.streams.hold")
+
+
+def pause_before(attempt: int, *, longest: float, asked: float | None, jitter: float) -> float:
+    """Full jitter: anything up to 0.1 · 2^attempt s, at most `longest`; never less than what the service asked for.
+
+    `jitter` is a number of [0, 1).
+    """
+    ceiling = min(longest, _FIRST_PAUSE * 2 ** min(attempt, 16))
+    pause: float = max(asked or 0.0, ceiling * jitter)
+    return pause
+
+
+class Holder:
+    """Calls again while a call raises Transient. The partition is held meanwhile: nothing is acknowledged.
+
+    There is no last try. On SIGTERM the worker cancels the batch when its grace is over, and the cancellation ends
+    the wait.
+    """
+
+    def __init__(
+        self, *, metrics: StreamMetrics, liveness: Liveness, readiness: Readiness, longest_pause: float
+    ) -> None:
+        self._metrics = metrics
+        self._liveness = liveness
+        self._readiness = readiness
+        self._longest = longest_pause
+
+    async def hold(self, dependency: Dependency, call: Callable[[], Awaitable[T]]) -> T:
+        attempt = 0
+        with self._shown(dependency) as show:
+            while True:
+                try:
+                    result = await call()
+                except Transient as exc:
+                    attempt += 1
+                    show()
+                    await self._pause(dependency, attempt, exc)
+                else:
+                    self._reached(dependency, attempt)
+                    return result
+
+    async def pause(self, dependency: Dependency, seconds: float) -> None:
+        """A pause of our own choice that liveness must not mistake for a standstill."""
+        with self._shown(dependency) as show:
+            show()
+            self._liveness.tried(dependency)
+            await asyncio.sleep(seconds)
+            self._liveness.reached(dependency)
+
+    async def _pause(self, dependency: Dependency, attempt: int, exc: Transient) -> None:
+        self._metrics.retries.labels(dependency=dependency).inc()
+        self._liveness.tried(dependency)
+        pause = pause_before(attempt, longest=self._longest, asked=exc.retry_after, jitter=random.random())  # noqa: S311 - spreads load, guards nothing
+        if attempt & (attempt - 1) == 0:  # 1, 2, 4, 8 …: an outage of hours is no flood of lines
+            _log.warning(
+                "batch.held", dependency=dependency, attempt=attempt, reason=exc.reason, pause=round(pause, 3)
+            )
+        await asyncio.sleep(pause)
+
+    def _reached(self, dependency: Dependency, failed: int) -> None:
+        self._readiness.met(dependency)
+        self._liveness.reached(dependency)
+        if failed:
+            _log.info("batch.released", dependency=dependency, attempts=failed + 1)
+
+    @contextlib.contextmanager
+    def _shown(self, dependency: Dependency) -> Generator[Callable[[], None]]:
+        gauge = self._metrics.held.labels(dependency=dependency)
+        try:
+            yield lambda: gauge.set(1)
+        finally:
+            gauge.set(0)

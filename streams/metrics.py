@@ -1,0 +1,126 @@
+"""Every metric of the streaming side. Labels are closed sets written in code; tenants never become a label.
+
+One `StreamMetrics` is built in each process' `main()` on a registry of its own and passed down.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, get_args
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+#: What a batch may wait for.
+Dependency = Literal["kafka", "opensearch", "vault", "model", "batch", "poison_run"]
+DEPENDENCIES: Final[tuple[Dependency, ...]] = get_args(Dependency)
+
+Stage = Literal["prepare", "commit"]
+STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
+
+#: Reasons of dead letters. A class outside this set is counted as `other`, so that no input can widen the label.
+ERROR_CLASSES: Final = frozenset(
+    {
+        "null_value",
+        "not_json",
+        "invalid_fields",
+        "unknown_schema",
+        "rejected_by_store",
+        "not_text",
+        "unreadable_reference",
+        "hash_mismatch",
+        "unknown_vault",
+        "other",
+    }
+)
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_RECORDS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
+
+
+class StreamMetrics:
+    """Counters, gauges and histograms of one agent process; `registry` is what /metrics shows."""
+
+    def __init__(self, registry: CollectorRegistry, *, agent: str) -> None:
+        self.registry = registry
+        self.agent = agent
+        self.records = Counter(
+            "hopline_stream_records_total",
+            "Records confirmed: stored, skipped or parked.",
+            ("topic",),
+            registry=registry,
+        )
+        self.skipped = Counter(
+            "hopline_stream_skipped_total", "Events that changed nothing.", ("reason",), registry=registry
+        )
+        self.batch_records = Histogram(
+            "hopline_stream_batch_records", "Records of one batch.", buckets=_RECORDS, registry=registry
+        )
+        self.stage_seconds = Histogram(
+            "hopline_stream_stage_seconds",
+            "Time of one batch in one stage.",
+            ("stage",),
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self.retries = Counter(
+            "hopline_stream_retries_total",
+            "Tries that a dependency made fail for a while.",
+            ("dependency",),
+            registry=registry,
+        )
+        self.held = Gauge(
+            "hopline_stream_held",
+            "1 while a batch waits for the dependency.",
+            ("dependency",),
+            registry=registry,
+        )
+        self.dead_letters = Counter(
+            "hopline_stream_dead_letters_total", "Records parked.", ("error_class",), registry=registry
+        )
+        self.poison_run = Gauge(
+            "hopline_stream_poison_run_records", "Dead letters since the last good record.", registry=registry
+        )
+        self.embeddings = Counter(
+            "hopline_stream_embeddings_total",
+            "Chunk vectors: computed by the model, or reused.",
+            ("outcome",),
+            registry=registry,
+        )
+        self.lag = Gauge(
+            "hopline_stream_lag_records",
+            "End offset minus committed offset of the held partitions.",
+            ("topic",),
+            registry=registry,
+        )
+        self.assigned = Gauge(
+            "hopline_stream_assigned_partitions", "Partitions held by this worker.", registry=registry
+        )
+        self.progress = Gauge(
+            "hopline_stream_commit_progress_timestamp_seconds",
+            "When a committed offset last moved.",
+            registry=registry,
+        )
+        self.newest_event = Gauge(
+            "hopline_stream_newest_event_timestamp_seconds",
+            "Time of the newest record confirmed.",
+            ("topic",),
+            registry=registry,
+        )
+        self._fill_closed_sets()
+
+    def _fill_closed_sets(self) -> None:
+        """A counter that was never raised reads 0, not absent: alerts on rates need the first step too."""
+        for dependency in DEPENDENCIES:
+            self.retries.labels(dependency=dependency)
+            self.held.labels(dependency=dependency)
+        for stage in STAGES:
+            self.stage_seconds.labels(stage=stage)
+        for error_class in sorted(ERROR_CLASSES):
+            self.dead_letters.labels(error_class=error_class)
+        for reason in ("same", "older"):
+            self.skipped.labels(reason=reason)
+        for outcome in ("computed", "reused"):
+            self.embeddings.labels(outcome=outcome)
+
+    def parked(self, error_class: str) -> None:
+        known = error_class if error_class in ERROR_CLASSES else "other"
+        self.dead_letters.labels(error_class=known).inc()

@@ -1,0 +1,185 @@
+"""Two stages, one batch in each, acknowledgements in order: the commit rule of streams.batch at work."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Final, Generic, NoReturn, TypeVar
+
+import structlog
+
+from indexers.errors import PoisonRecord
+from streams.batch import BatchHandler, Poisoned, Record, poison_run
+from streams.context import AgentContext
+from streams.metrics import Stage
+
+P = TypeVar("P")
+T = TypeVar("T")
+Acknowledge = Callable[[], Awaitable[None]]
+
+#: A bug: nothing was acknowledged, a supervisor starts the process anew (EX_SOFTWARE of sysexits.h).
+EXIT_BUG: Final = 70
+_log = structlog.get_logger("hopline.streams.pipeline")
+
+
+def leave(event: str, exc: BaseException) -> NoReturn:
+    """End the process at once, no await in between: an exception inside Faust would lose events (trap 2)."""
+    _log.critical(event, error=repr(exc), exc_info=exc)
+    sys.stderr.flush()
+    os._exit(EXIT_BUG)
+
+
+class Pipeline(Generic[P]):
+    """`feed` one batch after another, from one task. The handler's stages run here and nowhere else."""
+
+    def __init__(self, handler: BatchHandler[P], context: AgentContext, tasks: asyncio.TaskGroup) -> None:
+        self._handler = handler
+        self._context = context
+        self._tasks = tasks
+        self._preparing = asyncio.Lock()
+        self._committing = asyncio.Lock()
+        self._finishing: set[asyncio.Task[None]] = set()
+        self._fed = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._closing = False
+        self._poison_run = 0
+
+    async def feed(self, records: Sequence[Record], acknowledge: Acknowledge) -> None:
+        """Returns when the batch is in its second stage, so that the next one may be prepared meanwhile."""
+        if self._closing:
+            await asyncio.Future()  # until the agent is cancelled: nothing new is begun after SIGTERM
+        self._enter()
+        try:
+            await self._slow_down()
+            started = time.perf_counter()
+            finish = await self._guarded(self._prepare(records))
+            prepared = time.perf_counter()
+            await self._committing.acquire()
+        except BaseException:
+            self._exit()
+            raise
+        work = self._finish(records, finish, acknowledge, prepare_seconds=prepared - started)
+        task = self._tasks.create_task(work, name="commit")
+        self._finishing.add(task)
+        task.add_done_callback(self._finished)
+
+    async def drain(self, grace_seconds: float) -> bool:
+        """Begin nothing new; True when what was in flight is acknowledged, False when the grace was too short."""
+        self._closing = True
+        try:
+            await asyncio.wait_for(self._idle.wait(), grace_seconds)
+        except TimeoutError:
+            return False
+        return True
+
+    def abandon(self) -> None:
+        """Stop the store stage where it is: its batch stays un-acknowledged and comes again."""
+        for task in self._finishing:
+            task.cancel()
+
+    async def _finish(
+        self,
+        records: Sequence[Record],
+        finish: Callable[[], Awaitable[None]],
+        acknowledge: Acknowledge,
+        *,
+        prepare_seconds: float,
+    ) -> None:
+        started = time.perf_counter()
+        await self._guarded(finish())
+        await self._guarded(acknowledge())
+        self._account(records, prepare_seconds=prepare_seconds, commit_seconds=time.perf_counter() - started)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._finishing.discard(task)
+        self._committing.release()
+        self._exit()
+
+    async def _prepare(self, records: Sequence[Record]) -> Callable[[], Awaitable[None]]:
+        """The second stage, ready to be called."""
+        try:
+            prepared = await self._call_prepare(records)
+        except PoisonRecord:
+            return partial(self._one_by_one, records)
+        return partial(self._commit, records, prepared)
+
+    async def _commit(self, records: Sequence[Record], prepared: P) -> None:
+        try:
+            await self._call_commit(prepared)
+        except PoisonRecord:
+            await self._one_by_one(records)
+
+    async def _one_by_one(self, records: Sequence[Record]) -> None:
+        """Find the record that nobody named; what was done before is done again, to the same effect."""
+        for record in records:
+            try:
+                await self._call_commit(await self._call_prepare([record]))
+            except PoisonRecord as error:
+                await self._context.park([Poisoned(record=record, error=error)])
+
+    async def _call_prepare(self, records: Sequence[Record]) -> P:
+        async with self._preparing:
+            return await self._timed("prepare", lambda: self._handler.prepare(records))
+
+    async def _call_commit(self, prepared: P) -> None:
+        await self._timed("commit", lambda: self._handler.commit(prepared))
+
+    async def _timed(self, stage: Stage, call: Callable[[], Awaitable[T]]) -> T:
+        with self._context.metrics.stage_seconds.labels(stage=stage).time():
+            result = await self._context.hold("batch", call)
+        self._context.beat()
+        return result
+
+    async def _guarded(self, call: Awaitable[T]) -> T:
+        try:
+            return await call
+        except asyncio.CancelledError:
+            raise
+        except BaseException as exc:  # noqa: BLE001 - whatever it is, nothing may reach Faust
+            leave("batch.failed", exc)
+
+    async def _slow_down(self) -> None:
+        settings = self._context.spec.settings
+        if settings.poison_run and self._poison_run >= settings.poison_run:
+            _log.error(
+                "records.poisoned_in_a_row",
+                records=self._poison_run,
+                pause_seconds=settings.poison_pause_seconds,
+            )
+            await self._context.holder.pause("poison_run", settings.poison_pause_seconds)
+
+    def _account(self, records: Sequence[Record], *, prepare_seconds: float, commit_seconds: float) -> None:
+        metrics = self._context.metrics
+        parked = self._context.forget_parked(records)
+        self._poison_run = poison_run(self._poison_run, records=len(records), parked=parked)
+        metrics.poison_run.set(self._poison_run)
+        metrics.batch_records.observe(len(records))
+        for topic in {r.topic for r in records}:
+            own = [r for r in records if r.topic == topic]
+            metrics.records.labels(topic=topic).inc(len(own))
+            metrics.newest_event.labels(topic=topic).set(max(r.timestamp for r in own))
+        _log.info(
+            "batch.committed",
+            agent=self._context.spec.name,
+            records=len(records),
+            parked=parked,
+            bytes=sum(r.size for r in records),
+            prepare_seconds=round(prepare_seconds, 4),
+            commit_seconds=round(commit_seconds, 4),
+        )
+
+    def _enter(self) -> None:
+        self._fed += 1
+        self._idle.clear()
+        self._context.liveness.begin()
+
+    def _exit(self) -> None:
+        self._fed -= 1
+        self._context.liveness.end()
+        if not self._fed:
+            self._idle.set()
