@@ -116,6 +116,10 @@ class VaultFiles(Protocol):
     `PermissionError` for an unreadable one, and `ValueError` for a path that leaves the root (symlinks too).
     """
 
+    def root_identity(self) -> str:
+        """Another text when another folder or mount stands where the root was: nothing may be concluded then."""
+        ...
+
     def entries(self) -> Iterator[FileEntry]:
         """Every Markdown file that the ignore rule leaves, in path order; loops of symlinks are walked once."""
         ...

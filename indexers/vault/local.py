@@ -28,6 +28,10 @@ class LocalVaultFiles:
     def __init__(self, root: Path) -> None:
         self.root = root
 
+    def root_identity(self) -> str:
+        info = os.stat(self._resolved_root())  # noqa: PTH116 - str all the way
+        return f"{info.st_dev}:{info.st_ino}"
+
     def entries(self) -> Iterator[FileEntry]:
         yield from self.listing().entries
 
@@ -36,6 +40,7 @@ class LocalVaultFiles:
         walk = Walk(root)
         if not under:
             walk.folders([""])
+            self._resolved_root()  # a root lost during the walk must not look like an empty one
             return walk.listing()
         for vault_path in self._spellings(root, normalise_path(under)):
             if stat.S_ISDIR(os.lstat(f"{root}/{vault_path}").st_mode):

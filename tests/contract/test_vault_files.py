@@ -31,6 +31,12 @@ class VaultFilesConformance(ABC):
     def test_an_empty_vault_has_no_entries(self, files: VaultFiles) -> None:
         assert files.listing() == VaultListing(entries=(), problems=())
 
+    def test_the_root_stays_the_same_while_files_change(self, files: VaultFiles) -> None:
+        before = files.root_identity()
+        files.write_atomic("x.md", b"x")
+        files.remove("x.md")
+        assert files.root_identity() == before
+
     def test_entries_come_in_path_order_and_only_notes(self, files: VaultFiles) -> None:
         for path in ("b.md", "a/z.md", "a.md", "a/b/c.MARKDOWN", "a-b/x.md", "회의록.md"):
             files.write_atomic(path, b"x")
@@ -286,6 +292,12 @@ class TestLocalVaultFiles(VaultFilesConformance):
         root.write_bytes(b"")
         with pytest.raises(VaultUnavailable, match="no folder"):
             files.listing()
+
+    def test_another_folder_at_the_root_is_told_apart(self, files: LocalVaultFiles, root: Path) -> None:
+        before = files.root_identity()
+        root.rename(root.with_name("old"))
+        root.mkdir()
+        assert files.root_identity() != before
 
     def test_what_permissions_hide_is_reported_and_neighbours_are_read(self) -> None:
         """Root may read everything, so the look is taken by a process of an unprivileged user."""

@@ -1,0 +1,51 @@
+"""Events of one root. Pure but for ids and the clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from indexers.domain.identity import Namespace
+from streams.events import FileChange, new_event_id, now_iso
+from streams.watcher.reading import FileRead
+
+Origin = Literal["live", "scan"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFactory:
+    """Makes the events of one namespace."""
+
+    namespace: Namespace
+
+    def upserted(self, read: FileRead, *, origin: Origin, moved_from: str | None) -> FileChange:
+        modified = datetime.fromtimestamp(read.entry.modified_ns / 1e9, tz=UTC)
+        return self._event(
+            kind="upserted",
+            path=read.entry.path,
+            vault_path=read.entry.vault_path,
+            version=read.version,
+            size=read.entry.size,
+            content=read.content,
+            modified_at=modified.isoformat(timespec="microseconds"),
+            moved_from=moved_from,
+            origin=origin,
+        )
+
+    def deleted(self, path: str, *, version: int, origin: Origin, moved_to: str | None) -> FileChange:
+        return self._event(
+            kind="deleted", path=path, vault_path=path, version=version, moved_to=moved_to, origin=origin
+        )
+
+    def _event(self, **fields: object) -> FileChange:
+        namespace = self.namespace
+        return FileChange(
+            event_id=new_event_id(),
+            tenant_id=namespace.tenant_id,
+            agent_id=namespace.agent_id,
+            scope=namespace.scope,
+            team_id=namespace.team_id,
+            occurred_at=now_iso(),
+            **fields,  # type: ignore[arg-type]
+        )

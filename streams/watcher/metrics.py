@@ -1,0 +1,73 @@
+"""Metrics of the watcher. Built once in its `main()` on a registry of its own."""
+
+from __future__ import annotations
+
+from collections import Counter as Counts
+from collections.abc import Iterable
+from typing import get_args
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from indexers.ports import ProblemReason, VaultProblem
+
+_SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+
+
+class WatcherMetrics:
+    """Roots are named in the settings, so their names are a closed set; tenants are no label."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
+        self.changes = Counter(
+            "hopline_watcher_changes_total",
+            "Events that the broker confirmed.",
+            ("kind", "origin"),
+            registry=registry,
+        )
+        self.files = Gauge("hopline_watcher_files", "Notes known.", ("root",), registry=registry)
+        self.held = Gauge(
+            "hopline_watcher_held_removals",
+            "Removals waiting for `hopline rescan --confirm-removals`.",
+            ("root",),
+            registry=registry,
+        )
+        self.problems = Gauge(
+            "hopline_watcher_problems",
+            "Names left out at the last scan.",
+            ("root", "reason"),
+            registry=registry,
+        )
+        self.scan_seconds = Histogram(
+            "hopline_watcher_scan_seconds", "Time of one scan.", buckets=_SECONDS, registry=registry
+        )
+        self.root_up = Gauge(
+            "hopline_watcher_root_up",
+            "1 while the root can be read and is watched.",
+            ("root",),
+            registry=registry,
+        )
+        self.failures = Counter(
+            "hopline_watcher_failures_total",
+            "Watches that broke and began anew.",
+            ("root",),
+            registry=registry,
+        )
+        self.retries = Counter(
+            "hopline_watcher_retries_total", "Waits for a service.", ("dependency",), registry=registry
+        )
+        self.progress = Gauge(
+            "hopline_watcher_progress_timestamp_seconds",
+            "When a root's loop last came round.",
+            ("root",),
+            registry=registry,
+        )
+        for kind in ("upserted", "deleted"):
+            for origin in ("live", "scan"):
+                self.changes.labels(kind=kind, origin=origin)
+        for dependency in ("kafka", "opensearch"):
+            self.retries.labels(dependency=dependency)
+
+    def count_problems(self, root: str, problems: Iterable[VaultProblem]) -> None:
+        counts = Counts(problem.reason for problem in problems)
+        for reason in get_args(ProblemReason):
+            self.problems.labels(root=root, reason=reason).set(counts[reason])

@@ -1,0 +1,241 @@
+"""The watcher's process: every root, its health page, and the one-off rescan. Wiring only."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from indexers.errors import ConfigurationError, HoplineError, Transient
+from indexers.opensearch.connect import connect
+from indexers.opensearch.gate import Gate
+from indexers.opensearch.names import IndexNames
+from indexers.opensearch.retry import RetryPolicy
+from indexers.settings import IndexingSettings, OpenSearchSettings, VaultRoot
+from indexers.vault.local import LocalVaultFiles
+from streams.admin import ensure_topics
+from streams.health import Liveness, Readiness, Verdict, serve_health
+from streams.producer import EventProducer
+from streams.settings import KafkaSettings, WatcherSettings
+from streams.topics import Topics
+from streams.versions import VersionClock
+from streams.watcher.guard import RemovalGuard
+from streams.watcher.known import IndexedDocuments
+from streams.watcher.metrics import WatcherMetrics
+from streams.watcher.publisher import ChangePublisher
+from streams.watcher.reading import BatchReader
+from streams.watcher.status import ScanReport, StatusFile
+from streams.watcher.sync import RootSync
+from streams.watcher.watch import RootWatcher
+
+log = structlog.get_logger()
+
+#: A root's loop that doesn't come round for so long is stuck: no file, no service and no timer explains it.
+STUCK_SECONDS = 120.0
+STOP_SECONDS = 10.0
+#: A command that a person waits for gives up after so many tries.
+COMMAND_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatcherConfig:
+    """What the process needs of the settings."""
+
+    prefix: str
+    roots: tuple[VaultRoot, ...]
+    kafka: KafkaSettings
+    kafka_servers: str
+    opensearch: OpenSearchSettings
+    opensearch_url: str
+    indexing: IndexingSettings
+    watcher: WatcherSettings
+    status_folder: Path
+
+    def chosen(self, name: str | None) -> tuple[VaultRoot, ...]:
+        """All roots, or the one with this name."""
+        found = tuple(root for root in self.roots if name in (None, root.name))
+        if not found:
+            known = ", ".join(root.name for root in self.roots) or "none (set HOPLINE_VAULTS)"
+            msg = f"no vault root is named {name!r}" if name else "no vault root is set"
+            raise ConfigurationError(f"{msg}; the roots are: {known}")
+        return found
+
+
+class Waits:
+    """Counts and tells of waits for a service; one per process."""
+
+    def __init__(self, metrics: WatcherMetrics, watched: Sequence[Liveness], stop: asyncio.Event) -> None:
+        self._metrics = metrics
+        self._watched = watched
+        self._stop = stop
+
+    def policy(self, dependency: str, *, attempts: int | None) -> RetryPolicy:
+        def on_wait(reason: str, seconds: float) -> None:
+            self._metrics.retries.labels(dependency=dependency).inc()
+            log.warning("service.awaited", dependency=dependency, reason=reason, seconds=round(seconds, 2))
+            for liveness in self._watched:
+                liveness.tried(dependency)
+
+        return RetryPolicy(attempts=attempts, on_wait=on_wait, stop=self._stop.is_set)
+
+
+async def run(config: WatcherConfig) -> None:
+    """Watch every root until SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        await watch(config, stop=stop)
+    except* ConfigurationError as group:
+        # Told to the person who started us; task groups wrap it once per level.
+        fault: BaseException = group
+        while isinstance(fault, BaseExceptionGroup):
+            fault = fault.exceptions[0]
+        raise fault from None
+
+
+async def watch(config: WatcherConfig, *, stop: asyncio.Event) -> None:
+    """Watch every root until `stop` is set."""
+    roots = config.chosen(None)
+    metrics = WatcherMetrics(CollectorRegistry())
+    lives = {root.name: Liveness(limit_seconds=STUCK_SECONDS) for root in roots}
+    for liveness in lives.values():
+        liveness.waiting(1)  # its loop always has something to do: come round again
+    ready = Readiness([root.name for root in roots])
+    waits = Waits(metrics, list(lives.values()), stop)
+    settings = config.watcher
+    async with (
+        _syncs(config, roots, metrics, waits, attempts=None) as syncs,
+        serve_health(
+            settings.http_host,
+            settings.http_port,
+            metrics.registry,
+            live=lambda: _all_live(lives),
+            ready=ready.verdict,
+        ) as port,
+    ):
+        log.info("watcher.started", roots=[root.name for root in roots], port=port)
+        for sync in syncs:
+            sync.on_batch = lives[sync.root.name].moved
+        watchers = [
+            RootWatcher(
+                sync=sync,
+                settings=settings,
+                status=StatusFile(config.status_folder, sync.root.name),
+                liveness=lives[sync.root.name],
+                stop=stop,
+                on_first_look=lambda name=sync.root.name: ready.met(name),  # type: ignore[misc]
+            )
+            for sync in syncs
+        ]
+        await _until_stopped(watchers, stop)
+    log.info("watcher.stopped")
+
+
+async def _until_stopped(watchers: Sequence[RootWatcher], stop: asyncio.Event) -> None:
+    """A watcher in the middle of something gets a while; what isn't sent is found by the next scan."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(watcher.run(), name=watcher.name) for watcher in watchers]
+        stopping = group.create_task(stop.wait())
+        await asyncio.wait([*tasks, stopping], return_when=asyncio.FIRST_COMPLETED)
+        stop.set()
+        await asyncio.wait(tasks, timeout=STOP_SECONDS)
+        for task in tasks:
+            task.cancel()
+
+
+async def rescan(
+    config: WatcherConfig, *, root: str | None, confirm_removals: bool
+) -> dict[str, ScanReport | HoplineError]:
+    """Compare the roots with the index once, sending every file. A root that fails stops no other."""
+    roots = config.chosen(root)
+    metrics = WatcherMetrics(CollectorRegistry())
+    waits = Waits(metrics, [], asyncio.Event())
+    results: dict[str, ScanReport | HoplineError] = {}
+    async with _syncs(config, roots, metrics, waits, attempts=COMMAND_TRIES) as syncs:
+        for sync in syncs:
+            try:
+                results[sync.root.name] = await sync.scan(everything=True, confirmed=confirm_removals)
+            except HoplineError as exc:
+                results[sync.root.name] = exc
+    return results
+
+
+@asynccontextmanager
+async def _syncs(
+    config: WatcherConfig,
+    roots: Sequence[VaultRoot],
+    metrics: WatcherMetrics,
+    waits: Waits,
+    *,
+    attempts: int | None,
+) -> AsyncIterator[list[RootSync]]:
+    """One per root, on one producer, one gate and one clock."""
+    topics = Topics(config.prefix)
+    kafka, store = waits.policy("kafka", attempts=attempts), waits.policy("opensearch", attempts=attempts)
+    gate = Gate(
+        connect(config.opensearch, config.opensearch_url),
+        IndexNames(prefix=config.prefix, dedicated_tenants=config.opensearch.dedicated_tenants),
+        retry=store,
+        settings=config.opensearch,
+    )
+    producer = EventProducer(config.kafka, config.kafka_servers)
+    clock = VersionClock()
+    try:
+        await kafka.call(lambda: ensure_topics(config.kafka, config.kafka_servers, topics))
+        yield [
+            _sync(
+                config,
+                root,
+                metrics,
+                clock,
+                IndexedDocuments(gate),
+                ChangePublisher(producer=producer, topic=topics.file_changes, retry=kafka),
+            )
+            for root in roots
+        ]
+    finally:
+        await gate.close()
+        try:
+            await producer.stop()
+        except Transient as exc:
+            log.warning("producer.not_closed", reason=str(exc))
+
+
+def _sync(
+    config: WatcherConfig,
+    root: VaultRoot,
+    metrics: WatcherMetrics,
+    clock: VersionClock,
+    known: IndexedDocuments,
+    publisher: ChangePublisher,
+) -> RootSync:
+    files = LocalVaultFiles(root.path)
+    settings = config.watcher
+    return RootSync(
+        root=root,
+        files=files,
+        known=known,
+        publisher=publisher,
+        clock=clock,
+        guard=RemovalGuard(ratio=settings.removal_guard_ratio, minimum=settings.removal_guard_minimum),
+        reader=BatchReader(files=files, clock=clock, inline_max_bytes=config.indexing.inline_max_bytes),
+        metrics=metrics,
+    )
+
+
+def _all_live(lives: dict[str, Liveness]) -> Verdict:
+    verdicts = {name: liveness.verdict() for name, liveness in lives.items()}
+    stuck = [f"{name}: {verdict.reason}" for name, verdict in verdicts.items() if not verdict.ok]
+    return Verdict(
+        ok=not stuck,
+        reason="; ".join(stuck) or "every root's loop comes round",
+        details={name: verdict.details for name, verdict in verdicts.items()},
+    )

@@ -1,0 +1,248 @@
+"""Events in line with one root's files: all of them (scan) or the paths that changed (reconcile).
+
+The disk is looked at; what an event said of a path is not believed. Order of every pass: what was known, then
+a version for deletions, then the look. So a file that appears meanwhile is always newer than a deletion.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import structlog
+
+from indexers.errors import VaultUnavailable
+from indexers.ports import FileEntry, VaultFiles, VaultListing
+from indexers.settings import VaultRoot
+from streams.events import now_iso
+from streams.versions import VersionClock
+from streams.watcher.changes import EventFactory
+from streams.watcher.guard import RemovalGuard
+from streams.watcher.known import KnownDocument, KnownDocuments
+from streams.watcher.look import Applied, Look, missing
+from streams.watcher.manifest import Manifest, Seen, topmost
+from streams.watcher.metrics import WatcherMetrics
+from streams.watcher.moves import match_moves
+from streams.watcher.publisher import ChangePublisher
+from streams.watcher.reading import BatchReader, FileRead
+from streams.watcher.status import HeldRemovals, ScanReport
+
+log = structlog.get_logger()
+
+#: More changed paths than this are cheaper to find by a scan, which also mends what an overflowing queue of
+#: the operating system has lost.
+BURST_PATHS = 1_000
+DELETE_BATCH = 500
+
+
+@dataclass(slots=True, kw_only=True)
+class RootSync:
+    """State and steps of one root. Not for two tasks at once."""
+
+    root: VaultRoot
+    files: VaultFiles
+    known: KnownDocuments
+    publisher: ChangePublisher
+    clock: VersionClock
+    guard: RemovalGuard
+    reader: BatchReader
+    metrics: WatcherMetrics
+    manifest: Manifest = field(default_factory=Manifest)
+    held: HeldRemovals | None = None
+    #: Told after each confirmed batch: a long scan is progress, not silence.
+    on_batch: Callable[[], object] = bool
+
+    async def scan(self, *, everything: bool, confirmed: bool = False) -> ScanReport:
+        """Compare vault and index. Raises `VaultUnavailable` and `Transient`; then nothing was deleted."""
+        started = time.monotonic()
+        identity = await asyncio.to_thread(self.files.root_identity)
+        documents = await self.known.of(self.root.namespace)
+        self.clock.observe(max((d.version for d in documents.values()), default=0))
+        version = self.clock.next()
+        listing = await asyncio.to_thread(self.files.listing)
+        known = {
+            path: Seen(content_hash=d.content_hash) for path, d in documents.items()
+        } | self.manifest.files
+        look = Look(
+            identity=identity,
+            version=version,
+            origin="scan",
+            entries=tuple(e for e in listing.entries if everything or self._differs(e, documents)),
+            gone=missing(known, listing),
+            known=known,
+            problems=listing.problems,
+            confirmed=confirmed,
+            everything=everything,
+        )
+        applied = await self._apply(look, vault_is_empty=not listing.entries)
+        return self._report(applied, files=len(listing.entries), seconds=time.monotonic() - started)
+
+    async def reconcile(self, paths: Collection[str]) -> Applied:
+        """Look at these paths (identities of files or folders) and all below them."""
+        if len(paths) > BURST_PATHS:
+            await self.scan(everything=False)
+            return Applied()
+        identity = await asyncio.to_thread(self.files.root_identity)
+        version = self.clock.next()
+        listing, gone = await asyncio.to_thread(self._look_at, topmost(paths))
+        look = Look(
+            identity=identity,
+            version=version,
+            origin="live",
+            entries=tuple(e for e in listing.entries if not self._is_same(e)),
+            gone=gone,
+            known=self.manifest.files,
+            problems=listing.problems,
+        )
+        return await self._apply(look, vault_is_empty=False)
+
+    def _look_at(self, paths: Collection[str]) -> tuple[VaultListing, dict[str, Seen]]:
+        listings = [self.files.listing(path) for path in paths]
+        listing = VaultListing(
+            entries=tuple(e for found in listings for e in found.entries),
+            problems=tuple(p for found in listings for p in found.problems),
+        )
+        below = {path: self.manifest.files[path] for path in self.manifest.below(paths)}
+        return listing, missing(below, listing)
+
+    def _is_same(self, entry: FileEntry) -> bool:
+        seen = self.manifest.files.get(entry.path)
+        return seen is not None and seen.same_file(entry)
+
+    def _differs(self, entry: FileEntry, documents: Mapping[str, KnownDocument]) -> bool:
+        """For repeated scans: not as it was sent, or not as the index has it."""
+        document = documents.get(entry.path)
+        seen = self.manifest.files.get(entry.path)
+        same = document is not None and seen is not None and document.content_hash == seen.content_hash
+        return not (same and self._is_same(entry))
+
+    async def _apply(self, look: Look, *, vault_is_empty: bool) -> Applied:
+        moves = await asyncio.to_thread(self._moves, look)
+        if look.origin == "scan":
+            self.held = None  # a scan looks at all that is missing and decides anew
+        moved = set(moves.values())
+        removed = sorted(path for path in look.gone if path not in moved)
+        reason = self.guard.hold(removed=len(removed), known=len(look.known), vault_is_empty=vault_is_empty)
+        if reason is not None and not look.confirmed:
+            self._hold(HeldRemovals(reason=reason, paths=tuple(removed), known=len(look.known)))
+            removed = []
+        applied = Applied(problems=list(look.problems))
+        sent = await self._send_upserts(look, moves, applied)
+        # The creation is confirmed first: whoever sees the deletion can already find the new document.
+        targets = {old: new for new, old in moves.items() if new in sent}
+        await self._send_deletions(look, sorted({*removed, *moved}), targets, applied)
+        await asyncio.to_thread(self._let_go_of_found)
+        return applied
+
+    def _moves(self, look: Look) -> dict[str, str]:
+        added = [e for e in look.entries if e.path not in look.known]
+        if not look.gone or not added:
+            return {}
+        by_inode = {seen.inode: seen for seen in look.gone.values() if seen.inode is not None}
+        states, unread = {}, []
+        for entry in added:
+            seen = by_inode.get(entry.inode)
+            if seen is not None and seen.same_file(entry):
+                states[entry.path] = seen
+            else:
+                unread.append(entry)
+        return match_moves(look.gone, states | self.reader.states(unread))
+
+    async def _send_upserts(self, look: Look, moves: Mapping[str, str], applied: Applied) -> set[str]:
+        factory = EventFactory(namespace=self.root.namespace)
+        entries, more, sent = iter(look.entries), True, set[str]()
+        while more:
+            reads, problems, more = await asyncio.to_thread(self.reader.batch, entries)
+            applied.problems.extend(problems)
+            fresh = [r for r in reads if look.everything or self._is_news(r, look)]
+            await self.publisher.publish(
+                [factory.upserted(r, origin=look.origin, moved_from=moves.get(r.entry.path)) for r in fresh]
+            )
+            self.manifest.files.update((r.entry.path, r.seen) for r in reads)
+            sent.update(r.entry.path for r in fresh)
+            self.metrics.changes.labels(kind="upserted", origin=look.origin).inc(len(fresh))
+            self.on_batch()
+        applied.upserted = len(sent)
+        applied.moved = len(sent & moves.keys())
+        return sent
+
+    def _is_news(self, read: FileRead, look: Look) -> bool:
+        """A live event for text that the broker has confirmed is an echo; a scan compares with the index."""
+        seen = self.manifest.files.get(read.entry.path)
+        return look.origin == "scan" or seen is None or seen.content_hash != read.content_hash
+
+    async def _send_deletions(
+        self, look: Look, paths: Iterable[str], targets: Mapping[str, str], applied: Applied
+    ) -> None:
+        factory = EventFactory(namespace=self.root.namespace)
+        gone = await asyncio.to_thread(self._still_gone, paths, look.identity)
+        for batch in _batches(gone, DELETE_BATCH):
+            await self.publisher.publish(
+                [
+                    factory.deleted(p, version=look.version, origin=look.origin, moved_to=targets.get(p))
+                    for p in batch
+                ]
+            )
+            for path in batch:
+                self.manifest.files.pop(path, None)
+            applied.deleted += len(batch)
+            self.metrics.changes.labels(kind="deleted", origin=look.origin).inc(len(batch))
+            self.on_batch()
+
+    def _still_gone(self, paths: Iterable[str], identity: str) -> list[str]:
+        """A second look just before deleting; a root that was replaced since the first proves nothing."""
+        gone = [path for path in paths if self._is_gone(path)]
+        if gone and self.files.root_identity() != identity:
+            msg = f"the vault {self.root.name} was replaced while it was read"
+            raise VaultUnavailable(msg)
+        return gone
+
+    def _is_gone(self, path: str) -> bool:
+        try:
+            self.files.entry(path)
+        except (FileNotFoundError, ValueError):
+            return True
+        except OSError:
+            return False  # it may well be there
+        return False
+
+    def _hold(self, held: HeldRemovals) -> None:
+        earlier = () if self.held is None else self.held.paths
+        self.held = HeldRemovals(
+            reason=held.reason, paths=tuple(sorted({*earlier, *held.paths})), known=held.known
+        )
+        log.error(
+            "removals.held",
+            root=self.root.name,
+            reason=held.reason,
+            removed=len(self.held.paths),
+            known=held.known,
+            confirm=f"hopline rescan --confirm-removals --root {self.root.name}",
+        )
+
+    def _let_go_of_found(self) -> None:
+        """Held files that came back are no longer held."""
+        if self.held is not None:
+            paths = tuple(path for path in self.held.paths if self._is_gone(path))
+            self.held = (
+                HeldRemovals(reason=self.held.reason, paths=paths, known=self.held.known) if paths else None
+            )
+
+    def _report(self, applied: Applied, *, files: int, seconds: float) -> ScanReport:
+        return ScanReport(
+            finished_at=now_iso(),
+            seconds=round(seconds, 3),
+            files=files,
+            upserted=applied.upserted,
+            moved=applied.moved,
+            deleted=applied.deleted,
+            problems=tuple(sorted(applied.problems, key=lambda p: (p.path, p.reason))),
+            held=self.held,
+        )
+
+
+def _batches(paths: list[str], size: int) -> Iterator[list[str]]:
+    for start in range(0, len(paths), size):
+        yield paths[start : start + size]
