@@ -37,11 +37,19 @@ class OpenSearchSettings(Section):
 class EmbedderSettings(Section):
     backend: Literal["onnx", "torch"] = Field("onnx", description="onnx: CPU, light. torch: extra `gpu`.")
     model: str | None = Field(
-        None, description="Folder (or hub id for torch); empty: the shipped e5-small-enko (onnx) or its GPU pair (torch)."
+        None,
+        description="Folder (or hub id for torch); empty: the shipped e5-small-enko, or its GPU pair for torch.",
     )
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto: CUDA where there is one, else CPU.")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="auto: CUDA where there is one, else CPU."
+    )
     threads: int = Field(1, ge=1, description="Threads of one model call on CPU.")
-    batch_texts: int = Field(16, ge=1, description="Texts of one model call.")
+    precision: Literal["fp32", "fp16", "bf16"] = Field(
+        "fp32", description="torch only: part of the model id."
+    )
+    batch_texts: int | None = Field(
+        None, ge=1, description="Texts of one model call; empty: 1 for onnx, 64 for torch."
+    )
     cpu_affinity: tuple[int, ...] = Field((), description="Cores the model is pinned to; empty: not pinned.")
 
 

@@ -1,0 +1,90 @@
+"""Settings → embedder, or only what is known of it without loading weights."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from indexers.embedders.families import DEFAULT_TORCH_MODEL, pair_of, torch_model_id
+from indexers.embedders.spec import CONFIG_FILE, TOKENIZER_FILE, model_file, read_spec
+from indexers.embedders.tokens import FileTokenizer
+from indexers.errors import ConfigurationError
+from indexers.ports import Embedder, TokenCounter
+from indexers.settings import EmbedderSettings
+
+DEFAULT_MODEL = "e5-small-enko"
+#: Top-level name under which a wheel carries the repository's `models/` (setup.py).
+MODELS_PACKAGE = "hopline_models"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelIdentity:
+    """What the hash gate compares: known without loading the model."""
+
+    model_id: str
+    pair_id: str
+
+
+def default_model_dir() -> Path:
+    """The shipped model: of this checkout, else of the installed package."""
+    checkout = Path(__file__).resolve().parents[2] / "models"
+    installed = importlib.util.find_spec(MODELS_PACKAGE)
+    packaged: Sequence[str] = (installed and installed.submodule_search_locations) or ()
+    for root in (checkout, *map(Path, packaged)):
+        if (root / DEFAULT_MODEL / CONFIG_FILE).is_file():
+            return root / DEFAULT_MODEL
+    raise ConfigurationError(
+        f"the default embedding model is neither in {checkout} nor in the installed package: "
+        "install hopline again, or set HOPLINE_EMBEDDER__MODEL to a model folder"
+    )
+
+
+def load_embedder(settings: EmbedderSettings) -> Embedder:
+    """Blocks for about a second (onnx) or several (torch). Raises ConfigurationError saying what to do."""
+    if settings.backend == "torch":
+        from indexers.embedders.torch import TorchEmbedder
+
+        return TorchEmbedder(
+            settings.model or DEFAULT_TORCH_MODEL,
+            device=settings.device,
+            precision=settings.precision,
+            threads=settings.threads,
+            batch_texts=settings.batch_texts or 64,
+        )
+    from indexers.embedders.onnx import OnnxEmbedder
+
+    if settings.device == "cuda":
+        raise ConfigurationError(
+            "HOPLINE_EMBEDDER__DEVICE=cuda needs HOPLINE_EMBEDDER__BACKEND=torch (extra `gpu`)"
+        )
+    return OnnxEmbedder(
+        _onnx_folder(settings),
+        threads=settings.threads,
+        batch_texts=settings.batch_texts or 1,
+        cpu_affinity=settings.cpu_affinity,
+    )
+
+
+def load_token_counter(settings: EmbedderSettings) -> TokenCounter:
+    """The tokenizer of `load_embedder`'s model, without its weights: for processes that only cut chunks."""
+    if settings.backend == "torch":
+        from indexers.embedders.torch import load_hub_tokenizer
+
+        return load_hub_tokenizer(settings.model or DEFAULT_TORCH_MODEL)
+    folder = _onnx_folder(settings)
+    return FileTokenizer(model_file(folder, TOKENIZER_FILE), name=read_spec(folder).name)
+
+
+def identify_model(settings: EmbedderSettings) -> ModelIdentity:
+    """Equal to `model_id` and `pair_id` of `load_embedder`'s result."""
+    if settings.backend == "torch":
+        model = settings.model or DEFAULT_TORCH_MODEL
+        return ModelIdentity(model_id=torch_model_id(model, settings.precision), pair_id=pair_of(model))
+    spec = read_spec(_onnx_folder(settings))
+    return ModelIdentity(model_id=spec.name, pair_id=spec.base)
+
+
+def _onnx_folder(settings: EmbedderSettings) -> Path:
+    return default_model_dir() if settings.model is None else Path(settings.model)

@@ -1,0 +1,34 @@
+"""Where the model's thread may run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from indexers.errors import ConfigurationError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class PinnedThread:
+    """One thread that stays on the given cores; threads which it starts inherit them.
+
+    The caller's own thread keeps its freedom: Kafka, HTTP and the rest go where the system likes.
+    """
+
+    def __init__(self, cores: tuple[int, ...]) -> None:
+        allowed = os.sched_getaffinity(0)
+        if not set(cores) <= allowed:
+            raise ConfigurationError(
+                f"HOPLINE_EMBEDDER__CPU_AFFINITY names cores {list(cores)}; "
+                f"this process may use {sorted(allowed)}"
+            )
+        self._executor = ThreadPoolExecutor(
+            1, thread_name_prefix="embedder", initializer=os.sched_setaffinity, initargs=(0, cores)
+        )
+
+    def call(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._executor.submit(work, *args, **kwargs).result()
