@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -20,11 +21,28 @@ class ApiSettings(Section):
 class SearchSettings(Section):
     """Defaults of the retrieval; docs/reference/search.md gives the rules."""
 
-    candidates: int = Field(100, ge=10, le=1_000, description="Candidates of each retrieval part, whatever the page.")
+    candidates: int = Field(
+        100, ge=10, le=1_000, description="Candidates of each retrieval part, whatever the page."
+    )
     keyword_weight: float = Field(0.5, ge=0, description="Weight of BM25 within the documents leg.")
     vector_weight: float = Field(0.5, ge=0, description="Weight of k-NN within the documents leg.")
     keyword_floor: float = Field(1.0, gt=0, description="BM25 scores are divided by max(best, floor).")
     page_size: int = Field(10, ge=1, description="Hits of a page unless the request says so.")
     page_size_max: int = Field(100, ge=1, description="Largest page.")
     query_max_chars: int = Field(2_000, ge=10, description="Longest query, characters.")
-    content_page_chars: int = Field(65_536, ge=1_000, description="Largest page of a document's content, characters.")
+    content_page_chars: int = Field(
+        65_536, ge=1_000, description="Largest page of a document's content, characters."
+    )
+    excerpt_max_chars: int = Field(320, ge=40, le=4_000, description="Longest excerpt of a hit, characters.")
+    filter_ids_max: int = Field(
+        5_000,
+        ge=100,
+        le=10_000,
+        description="Up to so many passing documents, filters are exact for vectors; beyond, they come after.",
+    )
+    query_cache_entries: int = Field(
+        1_024, ge=0, description="Query vectors kept in memory (per tenant and text)."
+    )
+    stages_off: tuple[Literal["normalise", "weigh"], ...] = Field(
+        (), description="Stages left out, for experiments."
+    )

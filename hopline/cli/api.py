@@ -1,0 +1,32 @@
+"""`hopline api`: the query service in the foreground."""
+
+from __future__ import annotations
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    app.command("api")(api_command)
+
+
+def api_command() -> None:
+    """Run the query service until SIGTERM. `hopline up` starts it too."""
+    from hopline.settings import load_settings
+    from search_api.serve import ServeSettings, serve
+    from streams.logs import configure_logging
+
+    settings = load_settings()
+    configure_logging(settings.log_level)
+    serve(
+        ServeSettings(
+            prefix=settings.prefix,
+            opensearch_url=settings.opensearch_url,
+            opensearch=settings.opensearch,
+            embedder=settings.embedder,
+            indexing=settings.indexing,
+            vaults=settings.vaults,
+            api=settings.api,
+            search=settings.search,
+            keys_file=settings.keys_file,
+        )
+    )

@@ -1,0 +1,130 @@
+"""The application: routes, edge and error answers, put together. Nothing here decides anything."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
+
+from indexers.errors import Transient
+from search_api.auth import KeyRing
+from search_api.edge import Authenticate, BodyLimit, Deadline, RequestEdge
+from search_api.models import ProblemAnswer
+from search_api.problems import MEDIA_TYPE, FieldError, Problem, ProblemError, invalid, unavailable
+from search_api.routes import documents, health, search
+from search_api.services import Services
+from search_api.settings import ApiSettings
+
+log = structlog.get_logger()
+
+VERSION: Final = "0.1.0"
+_ERRORS_SHOWN: Final = 20
+_FIELD_CHARS: Final = 120
+
+
+def create_app(services: Services, *, keys: KeyRing, settings: ApiSettings) -> ASGIApp:
+    """The whole service as an ASGI application; the caller owns what `services` hold and closes it."""
+    api = _routes()
+    api.state.services = services
+    metrics, seconds = services.metrics, settings.request_timeout_seconds
+    app: ASGIApp = Deadline(api, timeout_seconds=seconds, metrics=metrics)
+    app = BodyLimit(app, max_bytes=settings.body_max_bytes, timeout_seconds=seconds, metrics=metrics)
+    app = Authenticate(app, keys=keys, metrics=metrics)
+    return RequestEdge(app, metrics=metrics)
+
+
+def openapi_document() -> dict[str, Any]:
+    """OpenAPI 3.1 of all routes; needs no services."""
+    return _routes().openapi()
+
+
+def _routes() -> FastAPI:
+    api = FastAPI(
+        title="Hopline",
+        version=VERSION,
+        summary="Search and read the memory of agent fleets.",
+        description="Errors are `application/problem+json` (RFC 9457); every answer carries `X-Request-Id`.",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        exception_handlers={
+            ProblemError: _problem,
+            Transient: _store_away,
+            RequestValidationError: _refused,
+            HTTPException: _http_error,
+            Exception: _fault,
+        },
+    )
+    for router in (search.router, documents.router, health.router):
+        api.include_router(router)
+    described = api.openapi
+
+    def with_problem_schema() -> dict[str, Any]:
+        document = described()
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        schemas.setdefault("ProblemAnswer", ProblemAnswer.model_json_schema())
+        return document
+
+    # FastAPI's documented way to extend its description.
+    api.openapi = with_problem_schema  # type: ignore[method-assign]
+    return api
+
+
+def _answer(request: Request, problem: Problem) -> Response:
+    services: Services = request.app.state.services
+    services.metrics.problems.labels(kind=problem.kind).inc()
+    return Response(
+        problem.body(request.state.request_id),
+        status_code=problem.status,
+        headers=dict(problem.headers),
+        media_type=MEDIA_TYPE,
+    )
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ProblemError)  # noqa: S101 - registered for this type
+    return _answer(request, error.problem)
+
+
+async def _store_away(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Transient)  # noqa: S101 - registered for this type
+    log.warning("store.unavailable", reason=error.reason, request_id=request.state.request_id)
+    detail = "The search store is away or overloaded. Nothing is wrong with the request."
+    return _answer(request, unavailable("store-unavailable", detail, error.retry_after))
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this type
+    return _answer(request, invalid([_field_error(item) for item in error.errors()[:_ERRORS_SHOWN]]))
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    """What the framework itself refuses."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this type
+    if error.status_code == 404:
+        return _answer(request, Problem(kind="no-such-route", detail="No such route; see `/openapi.json`."))
+    if error.status_code == 405:
+        headers = {"allow": (error.headers or {}).get("allow", "")}
+        detail = "This path takes another method; see `Allow`."
+        return _answer(request, Problem(kind="method-not-allowed", detail=detail, headers=headers))
+    # Its only other use of this exception: a body that can't be read as JSON at all.
+    return _answer(request, invalid([FieldError(field="body", message="can't be read as JSON")]))
+
+
+async def _fault(request: Request, _error: Exception) -> Response:
+    """The edge logs it with its traceback."""
+    detail = "The service met a fault of its own; its log has it under this request id."
+    return _answer(request, Problem(kind="internal-error", detail=detail))
+
+
+def _field_error(item: Any) -> FieldError:
+    """Names the field and the rule; the value that was given is never repeated."""
+    if item["type"] == "json_invalid":
+        return FieldError(field="body", message=f"not JSON: {item['ctx']['error']}")
+    name = ".".join(str(part) for part in item["loc"])
+    name = name.encode("utf-8", "replace").decode()[:_FIELD_CHARS]
+    return FieldError(field=name, message=item["msg"].removeprefix("Value error, "))

@@ -1,0 +1,111 @@
+"""What travels through the stages: candidates with their evidence, frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from search_api.models import Part
+
+#: Fields of a document row that a hit needs; what the recall asks for.
+VIEW_FIELDS = (
+    "tenant_id",
+    "agent_id",
+    "team_id",
+    "scope",
+    "doc_id",
+    "path",
+    "title",
+    "abstract",
+    "doc_type",
+    "source",
+    "tags",
+    "content_hash",
+    "size",
+    "left_out_bytes",
+    "no_vector_reason",
+    "updated_at",
+    "version",
+    "deleted",
+)
+
+
+class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a document row that a hit shows or needs for reading the file."""
+
+    tenant_id: str
+    agent_id: str
+    team_id: str | None
+    scope: str
+    doc_id: str
+    path: str
+    title: str
+    abstract: str
+    doc_type: str
+    source: str
+    tags: list[str]
+    content_hash: str
+    size: int
+    left_out_bytes: int
+    no_vector_reason: str | None
+    updated_at: str | None
+    version: int
+    deleted: bool
+
+    @classmethod
+    def from_source(cls, source: Mapping[str, Any]) -> DocumentView:
+        return msgspec.convert(dict(source), cls)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A chunk of the document, code points."""
+
+    ordinal: int
+    start: int
+    end: int
+    heading_path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Why a document is a candidate. The recall says what was found, the stages what it is worth."""
+
+    part: Part
+    raw: float
+    #: Version of the document that the row was made of.
+    version: int
+    span: Span | None = None
+    normaliser: str = "none"
+    #: Until a stage normalises it, the raw score.
+    normalised: float
+    weight: float = 1.0
+
+    @property
+    def contribution(self) -> float:
+        return self.normalised * self.weight
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    doc_id: str
+    #: None: the document's row is missing or not visible.
+    document: DocumentView | None
+    evidence: tuple[Evidence, ...]
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """What the stages need to know beside the candidates."""
+
+    keyword_weight: float
+    vector_weight: float
+    keyword_floor: float
+    cosine_floor: float
+    #: Documents that pass the request's filters; None: the recall has filtered already.
+    allowed: frozenset[str] | None = None
+    off: frozenset[str] = field(default_factory=frozenset)

@@ -1,0 +1,120 @@
+"""Bodies of the searches, in OpenSearch's words. Pure. The gate adds tenant and scope to each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from indexers.domain.frontmatter import normalise_tag
+from indexers.opensearch.templates import VECTOR_FIELD
+from indexers.opensearch.visibility import Query, living
+from search_api.models import SearchFilters
+from search_api.retrieval.candidates import VIEW_FIELDS
+
+#: Where words are looked for. `.code` holds codes whole (ORA-01555); `.text` analyses a keyword field.
+KEYWORD_FIELDS = (
+    "title^3",
+    "title.code^3",
+    "aliases^2",
+    "aliases.code^2",
+    "tags.text^2",
+    "path.text",
+    "path.code",
+    "body",
+    "body.code",
+)
+#: Share of the other fields' scores that is added to the best field's.
+TIE_BREAKER = 0.3
+CHUNK_FIELDS = ("doc_id", "ordinal", "start", "end", "heading_path", "version")
+
+
+def keyword_body(query: str, filters: SearchFilters, *, size: int) -> dict[str, Any]:
+    """`multi_match`, never `query_string`: no character of the query is an operator."""
+    match = {
+        "multi_match": {
+            "query": query,
+            "fields": list(KEYWORD_FIELDS),
+            "type": "best_fields",
+            "tie_breaker": TIE_BREAKER,
+        }
+    }
+    return {
+        "query": {"bool": {"must": [match], "filter": document_filters(filters)}},
+        "size": size,
+        "_source": list(VIEW_FIELDS),
+        "track_total_hits": False,
+    }
+
+
+def vector_body(
+    vector: Sequence[float], filters: SearchFilters, *, size: int, doc_ids: Sequence[str] | None
+) -> dict[str, Any]:
+    """Filters stand inside the clause: k of those that pass, not what passes of k."""
+    clause: dict[str, Any] = {"vector": list(vector), "k": size}
+    inside = [{"terms": {"scope": [scope.value for scope in filters.scope]}}] if filters.scope else []
+    if doc_ids is not None:
+        inside.append({"terms": {"doc_id": list(doc_ids)}})
+    if inside:
+        clause["filter"] = {"bool": {"filter": inside}}
+    return {
+        "query": {"knn": {VECTOR_FIELD: clause}},
+        "size": size,
+        "_source": list(CHUNK_FIELDS),
+        "track_total_hits": False,
+    }
+
+
+def matching_ids_body(filters: SearchFilters, *, size: int) -> dict[str, Any]:
+    """Ids of the documents that pass, and how many they are, at most one more than `size`."""
+    return {
+        "query": {"bool": {"filter": document_filters(filters)}},
+        "size": size,
+        "sort": ["doc_id"],
+        "_source": False,
+        "track_total_hits": size + 1,
+    }
+
+
+def which_of_body(doc_ids: Sequence[str], filters: SearchFilters) -> dict[str, Any]:
+    """Which of these documents pass."""
+    body = matching_ids_body(filters, size=len(doc_ids))
+    body["query"]["bool"]["filter"] = [*document_filters(filters), {"terms": {"doc_id": list(doc_ids)}}]
+    return body
+
+
+def document_filters(filters: SearchFilters) -> list[Query]:
+    """Kinds are joined by AND, values of a kind by OR; tombstones never pass."""
+    found: list[Query] = [living()]
+    if filters.tags:
+        found.append({"terms": {"tags": [normalise_tag(tag) for tag in filters.tags]}})
+    if filters.doc_type:
+        found.append({"terms": {"doc_type": list(filters.doc_type)}})
+    if filters.path_prefix:
+        found.append({"prefix": {"path": {"value": filters.path_prefix}}})
+    if filters.scope:
+        found.append({"terms": {"scope": [scope.value for scope in filters.scope]}})
+    span = _span(filters.updated_from, filters.updated_before)
+    if span:
+        found.append({"range": {"updated_at": span}})
+    return found
+
+
+def needs_documents(filters: SearchFilters) -> bool:
+    """Whether a filter speaks of what only the document row knows (a chunk row has scope, but no tags)."""
+    return bool(
+        filters.tags
+        or filters.doc_type
+        or filters.path_prefix
+        or filters.updated_from
+        or filters.updated_before
+    )
+
+
+def _span(start: datetime | None, end: datetime | None) -> dict[str, str]:
+    span: dict[str, str] = {}
+    if start is not None:
+        span["gte"] = start.isoformat()
+    if end is not None:
+        span["lt"] = end.isoformat()
+    return span

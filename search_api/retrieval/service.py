@@ -1,0 +1,264 @@
+"""One search from the request to the answer: vectors, recall, stages, page, excerpts."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from indexers.domain.identity import Principal
+from search_api.cursor import (
+    CursorError,
+    SearchPosition,
+    decode_search_cursor,
+    encode_cursor,
+    fingerprint,
+)
+from search_api.metrics import ApiMetrics
+from search_api.models import (
+    ExcerptAnswer,
+    HitAnswer,
+    ReasonAnswer,
+    SearchAnswer,
+    SearchRequest,
+    StageAnswer,
+    TraceAnswer,
+)
+from search_api.problems import ProblemError, invalid_field
+from search_api.reading import FileText, VaultLibrary
+from search_api.retrieval.candidates import Candidate, DocumentView, Evidence, Ranking
+from search_api.retrieval.excerpting import ShownExcerpt, best_span, show
+from search_api.retrieval.query_vectors import QueryVectors
+from search_api.retrieval.recall import Passing, Recall, Recalled
+from search_api.retrieval.stages import StageRecord, page, run_stages
+from search_api.settings import SearchSettings
+
+LEG = "documents"
+
+
+@dataclass(slots=True)
+class _Steps:
+    """Milliseconds of what was waited for."""
+
+    metrics: ApiMetrics
+    ms: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            seconds = time.perf_counter() - start
+            self.ms[name] = round(seconds * 1_000, 3)
+            self.metrics.step_seconds.labels(step=name).observe(seconds)
+
+
+class SearchService:
+    def __init__(
+        self,
+        *,
+        recall: Recall,
+        vectors: QueryVectors,
+        library: VaultLibrary,
+        settings: SearchSettings,
+        text_max_bytes: int,
+        metrics: ApiMetrics,
+    ) -> None:
+        self._recall = recall
+        self._vectors = vectors
+        self._library = library
+        self._settings = settings
+        self._text_max_bytes = text_max_bytes
+        self._metrics = metrics
+
+    async def search(self, principal: Principal, request: SearchRequest) -> SearchAnswer:
+        """ProblemError (422) for limits that only the settings know; Transient when the store is away."""
+        with self._metrics.search_seconds.labels(mode="+".join(sorted(set(request.parts)))).time():
+            return await self._search(principal, request)
+
+    async def _search(self, principal: Principal, request: SearchRequest) -> SearchAnswer:
+        size = self._page_size(request)
+        list_name = _list_name(principal, request, self._settings.candidates)
+        after = _position(request.cursor, list_name)
+        steps = _Steps(self._metrics)
+        recalled, passing, cached = await self._recalled(principal, request, steps)
+        ranked, records = run_stages(recalled.candidates, self._ranking(recalled))
+        shown, following = page(ranked, after=after, size=size)
+        with steps.timed("excerpts"):
+            hits = await self._hits(shown, request.query)
+        self._count(records)
+        return SearchAnswer(
+            hits=hits,
+            candidates=len(ranked),
+            next_cursor=None if following is None else encode_cursor(following, list_name),
+            trace=self._trace(recalled, passing, steps, records, cached=cached) if request.explain else None,
+        )
+
+    async def _recalled(
+        self, principal: Principal, request: SearchRequest, steps: _Steps
+    ) -> tuple[Recalled, Passing, bool | None]:
+        with steps.timed("filter"):
+            passing = await self._recall.passing(principal, request.parts, request.filters)
+        vector, cached = await self._vector(principal, request, steps)
+        with steps.timed("recall"):
+            recalled = await self._recall.recall(
+                principal,
+                request.query,
+                request.filters,
+                keyword="keyword" in request.parts,
+                vector=vector,
+                passing=passing,
+            )
+        return recalled, passing, cached
+
+    async def _vector(
+        self, principal: Principal, request: SearchRequest, steps: _Steps
+    ) -> tuple[list[float] | None, bool | None]:
+        """The query's vector and whether it was known; None, None without the vector part."""
+        if "vector" not in request.parts:
+            return None, None
+        with steps.timed("embed"):
+            made, cached = await self._vectors.vector(principal, request.query)
+        self._metrics.query_cache.labels(outcome="hit" if cached else "miss").inc()
+        vector: list[float] = made.tolist()
+        return vector, cached
+
+    def _page_size(self, request: SearchRequest) -> int:
+        if len(request.query) > self._settings.query_max_chars:
+            message = f"longer than {self._settings.query_max_chars} characters"
+            raise ProblemError(invalid_field("body.query", message))
+        size = self._settings.page_size if request.page_size is None else request.page_size
+        if size > self._settings.page_size_max:
+            raise ProblemError(invalid_field("body.page_size", f"larger than {self._settings.page_size_max}"))
+        return size
+
+    def _ranking(self, recalled: Recalled) -> Ranking:
+        return Ranking(
+            keyword_weight=self._settings.keyword_weight,
+            vector_weight=self._settings.vector_weight,
+            keyword_floor=self._settings.keyword_floor,
+            cosine_floor=self._vectors.embedder.cosine_floor,
+            allowed=recalled.allowed,
+            off=frozenset(self._settings.stages_off),
+        )
+
+    async def _hits(self, shown: Sequence[Candidate], query: str) -> list[HitAnswer]:
+        """Reads the files of this page only, side by side."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._hit(candidate, query)) for candidate in shown]
+        return [task.result() for task in tasks]
+
+    async def _hit(self, candidate: Candidate, query: str) -> HitAnswer:
+        document = candidate.document
+        if document is None:
+            msg = "a candidate without a row passed the stage `current`"
+            raise RuntimeError(msg)
+        span = best_span(candidate)
+
+        def excerpt_of(file: FileText) -> ShownExcerpt:
+            return show(file.text, query, span, max_chars=self._settings.excerpt_max_chars)
+
+        found = await self._library.apply(document, excerpt_of, max_bytes=self._text_max_bytes)
+        if isinstance(found, str):
+            self._metrics.stale_excerpts.labels(reason=found).inc()
+            return _hit_answer(candidate, document, None, found)
+        return _hit_answer(candidate, document, found, None)
+
+    def _count(self, records: Sequence[StageRecord]) -> None:
+        for record in records:
+            counter = self._metrics.stage_candidates
+            counter.labels(stage=record.stage, direction="in").inc(record.candidates_in)
+            counter.labels(stage=record.stage, direction="out").inc(record.candidates_out)
+
+    def _trace(
+        self,
+        recalled: Recalled,
+        passing: Passing,
+        steps: _Steps,
+        records: Sequence[StageRecord],
+        *,
+        cached: bool | None,
+    ) -> TraceAnswer:
+        return TraceAnswer(
+            embedding_model=None if cached is None else self._vectors.embedder.model_id,
+            candidate_depth=self._settings.candidates,
+            keyword_hits=recalled.keyword_hits,
+            vector_hits=recalled.vector_hits,
+            filter_mode=passing.mode,
+            query_vector_cached=bool(cached),
+            steps_ms=steps.ms,
+            stages=[
+                StageAnswer(
+                    stage=record.stage,
+                    on=record.on,
+                    candidates_in=record.candidates_in,
+                    candidates_out=record.candidates_out,
+                    ms=round(record.ms, 3),
+                )
+                for record in records
+            ],
+        )
+
+
+def _list_name(principal: Principal, request: SearchRequest, depth: int) -> str:
+    """Everything that decides which list a cursor walks; the page size is not among it."""
+    return fingerprint(
+        principal.tenant_id,
+        principal.agent_id,
+        request.query,
+        request.filters.model_dump(mode="json"),
+        sorted(set(request.parts)),
+        depth,
+    )
+
+
+def _position(cursor: str | None, list_name: str) -> SearchPosition | None:
+    if cursor is None:
+        return None
+    try:
+        return decode_search_cursor(cursor, list_name)
+    except ValueError as exc:
+        raise ProblemError(invalid_field("body.cursor", str(CursorError()))) from exc
+
+
+def _hit_answer(
+    candidate: Candidate, document: DocumentView, excerpt: ShownExcerpt | None, stale: str | None
+) -> HitAnswer:
+    matched = () if excerpt is None else excerpt.matched_terms
+    return HitAnswer(
+        doc_id=candidate.doc_id,
+        path=document.path,
+        title=document.title,
+        abstract=document.abstract,
+        score=candidate.score,
+        excerpt=None
+        if excerpt is None
+        else ExcerptAnswer(text=excerpt.text, start=excerpt.start, end=excerpt.end),
+        stale_excerpt=stale,
+        reasons=[_reason(evidence, matched) for evidence in candidate.evidence],
+        tags=document.tags,
+        doc_type=document.doc_type,
+        source=document.source,
+        scope=document.scope,
+        updated_at=document.updated_at,
+    )
+
+
+def _reason(evidence: Evidence, matched: Sequence[str]) -> ReasonAnswer:
+    span = evidence.span
+    return ReasonAnswer(
+        leg=LEG,
+        part=evidence.part,
+        raw_score=evidence.raw,
+        normaliser=evidence.normaliser,
+        normalised=evidence.normalised,
+        weight=evidence.weight,
+        contribution=evidence.contribution,
+        matched_terms=list(matched) if evidence.part == "keyword" else [],
+        heading_path=[] if span is None else list(span.heading_path),
+        start=None if span is None else span.start,
+        end=None if span is None else span.end,
+    )

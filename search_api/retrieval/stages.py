@@ -1,0 +1,147 @@
+"""The stages of the retrieval after the recall: each a pure function over the candidates of the stage before.
+
+A later stage is added by one entry in `STAGES`. Each is counted and stands in the trace; those that the answer
+can do without can be turned off by name (the setting `search.stages_off`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+
+from indexers.domain import scores
+from search_api.cursor import SearchPosition
+from search_api.retrieval.candidates import Candidate, Evidence, Ranking
+
+Candidates = Sequence[Candidate]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    name: str
+    run: Callable[[Candidates, Ranking], list[Candidate]]
+    #: Without it the answer would be no answer (dead rows, a document twice, no order).
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageRecord:
+    """What the trace says of one stage."""
+
+    stage: str
+    on: bool
+    candidates_in: int
+    candidates_out: int
+    ms: float
+
+
+def keep_current(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
+    """Drop rows that are gone, chunks of an older text, and what the filters refuse."""
+    return [
+        c for c in candidates if _is_current(c) and (ranking.allowed is None or c.doc_id in ranking.allowed)
+    ]
+
+
+def normalise(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
+    """Bring both parts to 0..1 by the rules of `indexers.domain.scores`. Doesn't depend on the page."""
+    keyword = [e.raw for c in candidates for e in c.evidence if e.part == "keyword"]
+    normalised = iter(scores.normalise_keyword(keyword, floor=ranking.keyword_floor))
+
+    def rule(evidence: Evidence) -> Evidence:
+        if evidence.part == "keyword":
+            return replace(evidence, normaliser=scores.KEYWORD_RULE, normalised=next(normalised))
+        value = scores.normalise_vector(evidence.raw, floor=ranking.cosine_floor)
+        return replace(evidence, normaliser=scores.VECTOR_RULE, normalised=value)
+
+    return [replace(c, evidence=tuple(rule(e) for e in c.evidence)) for c in candidates]
+
+
+def weigh(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
+    """A weight is a part's own: that the other part found nothing changes no score."""
+    weights = {"keyword": ranking.keyword_weight, "vector": ranking.vector_weight}
+    return [
+        replace(c, evidence=tuple(replace(e, weight=weights[e.part]) for e in c.evidence)) for c in candidates
+    ]
+
+
+def fuse(candidates: Candidates, _ranking: Ranking) -> list[Candidate]:
+    """One candidate a document: the best evidence of each part, contributions added up."""
+    by_document: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        by_document.setdefault(candidate.doc_id, []).append(candidate)
+    return [_fused(doc_id, group) for doc_id, group in by_document.items()]
+
+
+def rank(candidates: Candidates, _ranking: Ranking) -> list[Candidate]:
+    """Best first; equal scores by id, so that every run gives the same order."""
+    return sorted(candidates, key=_rank_key)
+
+
+STAGES: tuple[Stage, ...] = (
+    Stage(name="current", run=keep_current, required=True),
+    Stage(name="normalise", run=normalise),
+    Stage(name="weigh", run=weigh),
+    Stage(name="fuse", run=fuse, required=True),
+    Stage(name="rank", run=rank, required=True),
+)
+
+
+def run_stages(
+    candidates: Candidates, ranking: Ranking, stages: Sequence[Stage] = STAGES
+) -> tuple[list[Candidate], list[StageRecord]]:
+    current = list(candidates)
+    records: list[StageRecord] = []
+    for stage in stages:
+        on = stage.required or stage.name not in ranking.off
+        before, start = len(current), time.perf_counter()
+        if on:
+            current = stage.run(current, ranking)
+        spent = (time.perf_counter() - start) * 1_000
+        records.append(
+            StageRecord(stage=stage.name, on=on, candidates_in=before, candidates_out=len(current), ms=spent)
+        )
+    return current, records
+
+
+def page(
+    ranked: Candidates, *, after: SearchPosition | None, size: int
+) -> tuple[list[Candidate], SearchPosition | None]:
+    """The hits behind `after`, and where the next page begins or None. The size only says where to cut."""
+    behind = [c for c in ranked if after is None or _rank_key(c) > (-after.score, after.doc_id)]
+    shown = behind[:size]
+    if len(behind) <= size:
+        return shown, None
+    return shown, SearchPosition(score=shown[-1].score, doc_id=shown[-1].doc_id)
+
+
+def _rank_key(candidate: Candidate) -> tuple[float, str]:
+    return (-candidate.score, candidate.doc_id)
+
+
+def _is_current(candidate: Candidate) -> bool:
+    document = candidate.document
+    if document is None or document.deleted:
+        return False
+    return all(evidence.version == document.version for evidence in candidate.evidence)
+
+
+def _fused(doc_id: str, group: Sequence[Candidate]) -> Candidate:
+    best: dict[str, Evidence] = {}
+    for evidence in (e for candidate in group for e in candidate.evidence):
+        known = best.get(evidence.part)
+        if known is None or _strength(evidence) > _strength(known):
+            best[evidence.part] = evidence
+    kept = tuple(best[part] for part in sorted(best))
+    return Candidate(
+        doc_id=doc_id,
+        document=group[0].document,
+        evidence=kept,
+        score=fsum(evidence.contribution for evidence in kept),
+    )
+
+
+def _strength(evidence: Evidence) -> tuple[float, float, int]:
+    """Of equal chunks the first of the document."""
+    return (evidence.contribution, evidence.raw, -(evidence.span.ordinal if evidence.span else 0))

@@ -1,0 +1,63 @@
+"""What routes have in common: their services, the principal, and the documented problems."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
+
+from indexers.domain.identity import Principal
+from search_api.edge import LOG_FIELDS
+from search_api.problems import MEDIA_TYPE, Problem, ProblemError
+from search_api.services import Services
+
+#: Stands in OpenAPI; the check itself is `edge.Authenticate`, which no route can forget.
+bearer = HTTPBearer(auto_error=False, description="An API key.")
+
+_MEANINGS = {
+    401: "No key, or not one that this service knows.",
+    404: "No such document, or not one that this key may see: the two are never told apart.",
+    405: "The path has another method.",
+    408: "The body did not arrive in time.",
+    409: "The file is not what was indexed (changed or gone a moment ago), or it is no text.",
+    413: "The body is larger than `api.body_max_bytes`.",
+    415: "The body is not `application/json`.",
+    422: "The request was refused; `errors` names each field.",
+    500: "A fault of the service; its log has it under the request id.",
+    503: "OpenSearch or the vault is away, or the answer took too long; see `Retry-After`.",
+}
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    schema = {"$ref": "#/components/schemas/ProblemAnswer"}
+    return {
+        status: {"description": _MEANINGS[status], "content": {MEDIA_TYPE: {"schema": schema}}}
+        for status in sorted({*statuses, 500})
+    }
+
+
+def services_of(request: Request) -> Services:
+    return cast("Services", request.app.state.services)
+
+
+def principal_of(request: Request) -> Principal:
+    return cast("Principal", request.state.principal)
+
+
+def note(request: Request, **fields: Any) -> None:
+    """Adds fields to the request's log line: numbers and names of a closed set, never text."""
+    getattr(request.state, LOG_FIELDS).update(fields)
+
+
+def require_json(request: Request) -> None:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        detail = "Send the body as `application/json`."
+        raise ProblemError(
+            Problem(kind="unsupported-media-type", detail=detail, headers={"accept-post": "application/json"})
+        )
+
+
+ServicesDep = Annotated[Services, Depends(services_of)]
+PrincipalDep = Annotated[Principal, Depends(principal_of)]

@@ -1,0 +1,204 @@
+"""The process: one OpenSearch client, one model, one event loop; up until SIGTERM."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import structlog
+import uvicorn
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+
+from indexers.domain.identity import Namespace
+from indexers.embedders.factory import identify_model, load_embedder
+from indexers.errors import ConfigurationError, Transient
+from indexers.opensearch.connect import connect
+from indexers.opensearch.gate import Gate
+from indexers.opensearch.names import IndexNames
+from indexers.opensearch.retry import RetryPolicy
+from indexers.ports import Embedder, VaultFiles
+from indexers.settings import EmbedderSettings, IndexingSettings, OpenSearchSettings, VaultRoot
+from indexers.vault.local import LocalVaultFiles
+from search_api.app import create_app
+from search_api.auth import KeyRing
+from search_api.documents import Documents
+from search_api.metrics import ApiMetrics
+from search_api.reading import VaultLibrary
+from search_api.retrieval.query_vectors import QueryVectors
+from search_api.retrieval.recall import Recall
+from search_api.retrieval.service import SearchService
+from search_api.services import Readiness, Services
+from search_api.settings import ApiSettings, SearchSettings
+
+log = structlog.get_logger()
+
+#: Vectors of queries take milliseconds on one core; more threads would only wait for each other.
+_MODEL_THREADS: Final = 2
+_FILE_THREADS: Final = 8
+_STOP_SECONDS: Final = 10
+_PREPARE_SECONDS: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeSettings:
+    """The settings that the query service needs, from wherever they came."""
+
+    prefix: str
+    opensearch_url: str
+    opensearch: OpenSearchSettings
+    embedder: EmbedderSettings
+    indexing: IndexingSettings
+    vaults: tuple[VaultRoot, ...]
+    api: ApiSettings
+    search: SearchSettings
+    keys_file: Path
+
+
+def serve(settings: ServeSettings) -> None:
+    """Returns after SIGTERM or SIGINT. Raises ConfigurationError for what can't work."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    # uvicorn stops on the signal and then raises it once more for the handler before its own: this one.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    asyncio.run(_serve(settings))
+
+
+async def _serve(settings: ServeSettings) -> None:
+    keys = KeyRing(settings.keys_file)
+    embedder = await asyncio.to_thread(load_embedder, query_embedder(settings.embedder))
+    registry = CollectorRegistry()
+    for collector in (ProcessCollector, PlatformCollector, GCCollector):
+        collector(registry=registry)
+    listener = _listen(settings.api)
+    async with opened(settings, embedder=embedder, metrics=ApiMetrics(registry)) as (services, gate):
+        app = create_app(services, keys=keys, settings=settings.api)
+        server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                access_log=False,
+                log_config=None,
+                lifespan="off",
+                server_header=False,
+                proxy_headers=False,
+                ws="none",
+                timeout_graceful_shutdown=_STOP_SECONDS,
+            )
+        )
+        host, port = listener.getsockname()[:2]
+        log.info("api.listening", host=host, port=port, model=embedder.model_id)
+        async with asyncio.TaskGroup() as group:
+            preparing = group.create_task(_prepare(gate, embedder, server))
+            await server.serve(sockets=[listener])
+            preparing.cancel()
+    failure = None if preparing.cancelled() else preparing.result()
+    if failure is not None:
+        raise failure
+    log.info("api.stopped")
+
+
+@asynccontextmanager
+async def opened(
+    settings: ServeSettings, *, embedder: Embedder, metrics: ApiMetrics
+) -> AsyncIterator[tuple[Services, Gate]]:
+    """The services over one client; closed at the end."""
+    gate = Gate(
+        connect(settings.opensearch, settings.opensearch_url),
+        IndexNames(prefix=settings.prefix, dedicated_tenants=settings.opensearch.dedicated_tenants),
+        retry=RetryPolicy.once(),
+        settings=settings.opensearch,
+    )
+    with (
+        ThreadPoolExecutor(_MODEL_THREADS, thread_name_prefix="query-model") as model_threads,
+        ThreadPoolExecutor(_FILE_THREADS, thread_name_prefix="vault-files") as file_threads,
+    ):
+        try:
+            library = VaultLibrary(_vaults(settings.vaults), file_threads)
+            yield _services(settings, gate, embedder, library, model_threads, metrics), gate
+        finally:
+            await gate.close()
+
+
+def query_embedder(settings: EmbedderSettings) -> EmbedderSettings:
+    """Workers on torch, queries on onnxruntime, where the shipped model is the other half of the pair."""
+    light = EmbedderSettings(threads=settings.threads, cpu_affinity=settings.cpu_affinity)
+    if settings.backend == "torch" and identify_model(settings).pair_id == identify_model(light).pair_id:
+        return light
+    return settings
+
+
+def _services(
+    settings: ServeSettings,
+    gate: Gate,
+    embedder: Embedder,
+    library: VaultLibrary,
+    model_threads: Executor,
+    metrics: ApiMetrics,
+) -> Services:
+    search = settings.search
+    service = SearchService(
+        recall=Recall(gate, depth=search.candidates, filter_ids_max=search.filter_ids_max),
+        vectors=QueryVectors(embedder, model_threads, entries=search.query_cache_entries),
+        library=library,
+        settings=search,
+        text_max_bytes=settings.indexing.document_max_bytes,
+        metrics=metrics,
+    )
+    return Services(
+        search=service,
+        documents=Documents(gate, library),
+        readiness=Readiness(gate, embedder),
+        settings=search,
+        metrics=metrics,
+    )
+
+
+def _vaults(roots: Sequence[VaultRoot]) -> Mapping[Namespace, VaultFiles]:
+    vaults: dict[Namespace, VaultFiles] = {}
+    for root in roots:
+        if root.namespace in vaults:
+            msg = f"vault {root.name!r} has the namespace of another: both would claim the same documents"
+            raise ConfigurationError(msg)
+        vaults[root.namespace] = LocalVaultFiles(root.path)
+    return vaults
+
+
+async def _prepare(gate: Gate, embedder: Embedder, server: uvicorn.Server) -> ConfigurationError | None:
+    """Make missing indices once the store is there; a store of another model ends the process."""
+    while True:
+        try:
+            await gate.ensure_indices(
+                dimension=embedder.dimension, pair_id=embedder.pair_id, cosine_floor=embedder.cosine_floor
+            )
+        except Transient as fault:
+            log.warning("api.store_awaited", reason=fault.reason)
+        except ConfigurationError as fault:
+            server.should_exit = True
+            return fault
+        else:
+            log.info("api.store_ready")
+            return None
+        await asyncio.sleep(_PREPARE_SECONDS)
+
+
+def _listen(settings: ApiSettings) -> socket.socket:
+    """Bound before anything else is loaded, so that a taken port is said at once."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as exc:
+        listener.close()
+        where = f"{settings.host}:{settings.port} (HOPLINE_API__HOST, HOPLINE_API__PORT)"
+        msg = f"can't listen on {where}: {exc.strerror}"
+        raise ConfigurationError(msg) from exc
+    listener.setblocking(False)
+    return listener

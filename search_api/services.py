@@ -1,0 +1,55 @@
+"""What the routes call, made once a process."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from indexers.domain.identity import AgentId, Principal, TenantId
+from indexers.errors import RefusedRequest, Transient
+from indexers.opensearch.gate import Gate, GatedSearch
+from indexers.opensearch.rows import Index
+from indexers.ports import Embedder
+from search_api.documents import Documents
+from search_api.metrics import ApiMetrics
+from search_api.retrieval.service import SearchService
+from search_api.settings import SearchSettings
+
+_READY_SECONDS: Final = 3.0
+#: Owns nothing: what it asks for matches no row.
+_PROBE: Final = Principal(tenant_id=TenantId("readiness"), agent_id=AgentId("readiness"))
+
+
+class Readiness:
+    """Whether a search would be answered."""
+
+    def __init__(self, gate: Gate, embedder: Embedder) -> None:
+        self._gate = gate
+        self._embedder = embedder
+
+    async def checks(self) -> dict[str, str]:
+        """Name of the check → `ok`, or what is wrong."""
+        try:
+            async with asyncio.timeout(_READY_SECONDS):
+                body = {"query": {"match_none": {}}, "size": 0}
+                indices = (Index.DOCUMENTS, Index.CHUNKS, Index.LINKS)
+                probes = [GatedSearch(principal=_PROBE, index=index, body=body) for index in indices]
+                await self._gate.search_many(probes)
+                space = await self._gate.vector_space()
+        except TimeoutError:
+            return {"store": "OpenSearch did not answer in time"}
+        except (Transient, RefusedRequest):
+            return {"store": "OpenSearch is away, or its indices aren't made yet"}
+        if space.pair_id != self._embedder.pair_id:
+            return {"store": "ok", "model": f"the index holds vectors of {space.pair_id}"}
+        return {"store": "ok", "model": "ok"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    search: SearchService
+    documents: Documents
+    readiness: Readiness
+    settings: SearchSettings
+    metrics: ApiMetrics
