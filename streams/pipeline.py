@@ -47,6 +47,7 @@ class Pipeline(Generic[P]):
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
+        self._abandoned = False
         self._poison_run = 0
 
     async def feed(self, records: Sequence[Record], acknowledge: Acknowledge) -> None:
@@ -78,7 +79,11 @@ class Pipeline(Generic[P]):
         return True
 
     def abandon(self) -> None:
-        """Stop the store stage where it is: its batch stays un-acknowledged and comes again."""
+        """Stop the store stage where it is: its batch stays un-acknowledged and comes again.
+
+        The stage isn't free afterwards. A later batch that was acknowledged past this one would lose it (trap 10).
+        """
+        self._abandoned = True
         for task in self._finishing:
             task.cancel()
 
@@ -97,7 +102,8 @@ class Pipeline(Generic[P]):
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._finishing.discard(task)
-        self._committing.release()
+        if not self._abandoned:
+            self._committing.release()
         self._exit()
 
     async def _prepare(self, records: Sequence[Record]) -> Callable[[], Awaitable[None]]:
