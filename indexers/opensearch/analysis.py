@@ -12,12 +12,12 @@ from typing import Any
 #: KStem stops at any form that its dictionary knows as a word of its own. Of the words of operations notes
 #: these were measured to stay apart from their verb.
 _VERB_FORMS = {
-    "run": "running, ran",
+    "run": "running, ran, runs",
     "fail": "failing",
     "crash": "crashing",
     "stop": "stopping",
     "commit": "committed, committing",
-    "restart": "restarted, restarts",
+    "restart": "restarted",
     "retry": "retrying, retried",
     "plan": "planning",
     "write": "writing, written",

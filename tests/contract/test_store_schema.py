@@ -1,0 +1,143 @@
+"""Indices are made once, whoever comes first; a foreign vector space is refused (C12)."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from indexers.domain.identity import Principal, TenantId
+from indexers.errors import ConfigurationError, Transient
+from indexers.opensearch.connect import connect, request
+from indexers.opensearch.gate import Gate, GatedSearch, RowRef, RowWrite, VectorSpace
+from indexers.opensearch.names import IndexNames
+from indexers.opensearch.retry import RetryPolicy
+from indexers.opensearch.rows import Index
+from indexers.settings import OpenSearchSettings
+from tests.conftest import Stack
+from tests.contract.fault_proxy import FaultProxy
+from tests.store import DIMENSION, PAIR_ID, document_row, namespace, opened_gate
+
+pytestmark = pytest.mark.engines
+
+
+async def aliases(url: str, prefix: str) -> dict[str, list[str]]:
+    client = connect(OpenSearchSettings(), url)
+    try:
+        answer = await request(client, "GET", f"/{prefix}-*/_alias")
+    finally:
+        await client.close()
+    return {index: sorted(entry["aliases"]) for index, entry in sorted(answer.items())}
+
+
+async def test_two_processes_at_once(stack: Stack, prefix: str) -> None:
+    async with (
+        opened_gate(stack.opensearch_url, prefix, ensure=False) as first,
+        opened_gate(stack.opensearch_url, prefix, ensure=False) as second,
+    ):
+        await asyncio.gather(
+            *(gate.ensure_indices(dimension=3, pair_id="p", cosine_floor=0.7) for gate in (first, second) * 2)
+        )
+        assert await aliases(stack.opensearch_url, prefix) == {
+            f"{prefix}-{name}-v1": [f"{prefix}-{name}"] for name in ("chunks", "documents", "gate", "links")
+        }
+        assert await second.vector_space() == VectorSpace(pair_id="p", dimension=3, cosine_floor=0.7)
+
+
+@pytest.mark.parametrize(("dimension", "pair_id"), [(4, PAIR_ID), (DIMENSION, "another")])
+async def test_c12_another_vector_space_is_refused(
+    stack: Stack, prefix: str, dimension: int, pair_id: str
+) -> None:
+    async with opened_gate(stack.opensearch_url, prefix) as gate:
+        with pytest.raises(ConfigurationError, match=r"hopline rebuild.*vault"):
+            await gate.ensure_indices(dimension=dimension, pair_id=pair_id)
+        assert await gate.vector_space() == VectorSpace(pair_id=PAIR_ID, dimension=DIMENSION)
+        await gate.drop_indices()
+        await gate.ensure_indices(dimension=dimension, pair_id=pair_id)
+        assert await gate.vector_space() == VectorSpace(pair_id=pair_id, dimension=dimension)
+
+
+async def test_a_lost_alias_is_mended(stack: Stack, prefix: str) -> None:
+    async with opened_gate(stack.opensearch_url, prefix) as gate:
+        client = connect(OpenSearchSettings(), stack.opensearch_url)
+        await request(client, "DELETE", f"/{prefix}-links-v1/_alias/{prefix}-links")
+        await client.close()
+        await gate.ensure_indices(dimension=DIMENSION, pair_id=PAIR_ID)
+        assert (await aliases(stack.opensearch_url, prefix))[f"{prefix}-links-v1"] == [f"{prefix}-links"]
+
+
+async def test_an_index_in_the_place_of_an_alias_is_named(stack: Stack, prefix: str) -> None:
+    client = connect(OpenSearchSettings(), stack.opensearch_url)
+    await request(client, "PUT", f"/{prefix}-links")
+    async with opened_gate(stack.opensearch_url, prefix, ensure=False) as gate:
+        with pytest.raises(ConfigurationError, match=f"an index is named {prefix}-links"):
+            await gate.ensure_indices(dimension=DIMENSION, pair_id=PAIR_ID)
+    await request(client, "DELETE", f"/{prefix}-links")
+    await client.close()
+
+
+async def test_dropping_twice_is_fine(stack: Stack, prefix: str) -> None:
+    async with opened_gate(stack.opensearch_url, prefix) as gate:
+        await gate.drop_indices()
+        await gate.drop_indices()
+        with pytest.raises(Transient):
+            await gate.refresh()
+
+
+async def test_a_large_tenant_has_indices_of_its_own(stack: Stack, prefix: str) -> None:
+    settings = OpenSearchSettings(dedicated_tenants={"umbra": "big"})
+    async with opened_gate(stack.opensearch_url, prefix, settings=settings) as gate:
+        assert f"{prefix}-chunks-big-v1" in await aliases(stack.opensearch_url, prefix)
+        tenants = [Principal.pipeline(TenantId(name)) for name in ("acme", "umbra")]
+        await gate.write(
+            [
+                RowWrite(
+                    principal=tenant,
+                    index=Index.DOCUMENTS,
+                    row_id="r",
+                    action="index",
+                    row=document_row(namespace(tenant.tenant_id), title=tenant.tenant_id),
+                    version=1,
+                )
+                for tenant in tenants
+            ]
+        )
+        await gate.refresh()
+        body = {"query": {"match_all": {}}, "_source": ["title"]}
+        searches = [GatedSearch(principal=tenant, index=Index.DOCUMENTS, body=body) for tenant in tenants]
+        pages = await gate.search_many(searches)
+        assert [[hit.source["title"] for hit in page.hits] for page in pages] == [["acme"], ["umbra"]]
+        rows = await gate.get_many(Index.DOCUMENTS, [RowRef(principal=t, row_id="r") for t in tenants])
+        assert [row and row.source["title"] for row in rows] == ["acme", "umbra"]
+        assert await gate.delete_matching(tenants[1], Index.DOCUMENTS, {"match_all": {}}) == 1
+        assert [await gate.count(t, Index.DOCUMENTS, {"match_all": {}}) for t in tenants] == [1, 0]
+
+
+async def test_a_node_that_answers_late_is_waited_for(stack: Stack, prefix: str) -> None:
+    reasons: list[str] = []
+    retry = RetryPolicy(
+        base_seconds=0.01, attempts=5, on_wait=lambda reason, _seconds: reasons.append(reason)
+    )
+    async with FaultProxy(stack.opensearch_url) as proxy:
+        # Twice: aiohttp itself repeats an idempotent request once.
+        proxy.drop("_index_template", times=2)
+        proxy.fail_requests("_index_template", status=503, times=1)
+        async with opened_gate(proxy.url, prefix, retry=retry) as gate:
+            assert (await gate.vector_space()).dimension == DIMENSION
+    assert [reason.split(":")[0] for reason in reasons] == [
+        "OpenSearch can't be reached",
+        "OpenSearch answered 503",
+    ]
+
+
+async def test_refused_credentials_are_a_setting(stack: Stack, prefix: str) -> None:
+    settings = OpenSearchSettings()
+    async with FaultProxy(stack.opensearch_url) as proxy:
+        proxy.fail_requests("/", status=401)
+        client = connect(settings, proxy.url)
+        gate = Gate(client, IndexNames(prefix=prefix), retry=RetryPolicy(), settings=settings)
+        with pytest.raises(ConfigurationError, match="HOPLINE_OPENSEARCH__PASSWORD"):
+            await gate.ensure_indices(dimension=DIMENSION, pair_id=PAIR_ID)
+        with pytest.raises(ConfigurationError):
+            await gate.ping()
+        await gate.close()

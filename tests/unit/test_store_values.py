@@ -1,0 +1,119 @@
+"""Names, mappings and the shapes of writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from indexers.domain.identity import Principal, TenantId
+from indexers.errors import ConfigurationError
+from indexers.opensearch.calls import ROW_TYPES, RowWrite
+from indexers.opensearch.names import IndexNames, row_id_of, stored_id
+from indexers.opensearch.rows import Index
+from indexers.opensearch.templates import VectorSpace, index_body, template_body
+from indexers.settings import OpenSearchSettings
+from tests.store import gate_row
+
+SPACE = VectorSpace(pair_id="e5", dimension=384, cosine_floor=0.7)
+SETTINGS = OpenSearchSettings(shards=3, replicas=2)
+ACME = Principal.pipeline(TenantId("acme"))
+
+
+def test_names_of_shared_and_dedicated_indices() -> None:
+    names = IndexNames(prefix="hopline", dedicated_tenants={"umbra": "big"})
+    acme, umbra = TenantId("acme"), TenantId("umbra")
+    assert [
+        names.alias(Index.DOCUMENTS, acme),
+        names.index(Index.DOCUMENTS, acme),
+        names.alias(Index.DOCUMENTS, umbra),
+        names.index(Index.DOCUMENTS, umbra),
+    ] == ["hopline-documents", "hopline-documents-v1", "hopline-documents-big", "hopline-documents-big-v1"]
+    assert names.suffixes == (None, "big")
+
+
+@pytest.mark.parametrize("prefix", ["", "Big", "a/b", "a b", "*", "-a", "a" * 101, "a,b"])
+def test_a_prefix_that_names_no_index_is_refused(prefix: str) -> None:
+    with pytest.raises(ConfigurationError, match="part of an index name"):
+        IndexNames(prefix=prefix)
+
+
+@pytest.mark.parametrize("tenant", ["acme", "회사" * 64])
+def test_stored_ids_hold_the_tenant_and_fit(tenant: str) -> None:
+    row_id = "6d9f6a53-0c1c-5c0e-8a39-0e8f6e1c3a11"
+    stored = stored_id(TenantId(tenant), row_id)
+    assert len(stored.encode()) <= 512
+    assert row_id_of(stored) == row_id
+    assert stored != stored_id(TenantId(tenant + "2"), row_id)
+
+
+@pytest.mark.parametrize("index", list(Index))
+def test_the_mapping_has_exactly_the_fields_of_the_row(index: Index) -> None:
+    mappings = index_body(index, SETTINGS, SPACE)["mappings"]
+    assert set(mappings["properties"]) == set(ROW_TYPES[index].__struct_fields__)
+    assert (mappings["dynamic"], mappings["_routing"]) == ("strict", {"required": True})
+
+
+def test_only_body_is_kept_out_of_the_stored_row() -> None:
+    excluded = {index: index_body(index, SETTINGS, SPACE)["mappings"].get("_source") for index in Index}
+    assert excluded == dict.fromkeys(Index) | {Index.DOCUMENTS: {"excludes": ["body"]}}
+
+
+def test_the_vector_engine_is_always_named() -> None:
+    chunks = index_body(Index.CHUNKS, SETTINGS, SPACE)["mappings"]
+    assert chunks["properties"]["vector"] == {
+        "type": "knn_vector",
+        "dimension": 384,
+        "method": {
+            "name": "hnsw",
+            "engine": "lucene",
+            "space_type": "cosinesimil",
+            "parameters": {"m": 16, "ef_construction": 100},
+        },
+    }
+    assert chunks["_meta"] == {"schema_version": 1, "pair_id": "e5", "dimension": 384, "cosine_floor": 0.7}
+
+
+def test_every_keyword_has_a_safe_length() -> None:
+    def unsafe(name: str, field: dict[str, Any]) -> list[str]:
+        inner = [
+            hit for key, value in field.get("fields", {}).items() for hit in unsafe(f"{name}.{key}", value)
+        ]
+        searchable = field.get("index", True) or field.get("doc_values", True)
+        too_long = field["type"] == "keyword" and searchable and field.get("ignore_above", 10**9) * 4 > 32_766
+        return [name, *inner] if too_long else inner
+
+    for index in Index:
+        fields = index_body(index, SETTINGS, SPACE)["mappings"]["properties"]
+        assert [hit for name, field in fields.items() for hit in unsafe(name, field)] == []
+
+
+def test_a_template_carries_the_settings() -> None:
+    body = template_body(Index.GATE, "hopline-gate*", SETTINGS, SPACE)
+    assert body["index_patterns"] == ["hopline-gate*"]
+    assert body["template"]["settings"] == {
+        "index": {
+            "number_of_shards": 3,
+            "number_of_replicas": 2,
+            "refresh_interval": "5s",
+            "gc_deletes": "10m",
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"action": "index", "version": 1},
+        {"action": "index", "row": gate_row()},
+        {"action": "create", "row": gate_row(), "version": 1},
+        {"action": "delete", "row": gate_row(), "version": 1},
+        {"action": "delete"},
+        {"action": "replace_if", "row": gate_row()},
+        {"action": "replace_if", "row": gate_row(), "seq_no": 1},
+        {"action": "index", "row": gate_row(), "version": 1, "seq_no": 1, "primary_term": 1},
+    ],
+)
+def test_a_write_that_contradicts_itself_is_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=values["action"]):
+        RowWrite(principal=ACME, index=Index.GATE, row_id="r", **values)
