@@ -1,7 +1,8 @@
-"""All settings: built once in `main()`, passed down, frozen. Order: environment, then the file, then defaults.
+"""All settings: built once in `main()`, passed down, frozen. Order: environment, the file, defaults.
 
-Environment: `HOPLINE_` and `__` between levels (`HOPLINE_OPENSEARCH__URL`). File: TOML named by `HOPLINE_CONFIG`, else
-`hopline.toml` in the user's configuration folder.
+Environment: `HOPLINE_` and `__` between levels (`HOPLINE_OPENSEARCH__URL`). File: TOML named by
+`HOPLINE_CONFIG`, else `hopline.toml` in the user's configuration folder. The vaults that were named to
+`hopline up --vault` are added.
 """
 
 from __future__ import annotations
@@ -13,8 +14,14 @@ from pathlib import Path
 
 import platformdirs
 from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
 
+from hopline.local.vaults import join_vaults, read_remembered
 from indexers.errors import ConfigurationError
 from indexers.settings import EmbedderSettings, IndexingSettings, OpenSearchSettings, Section, VaultRoot
 from search_api.settings import ApiSettings, SearchSettings
@@ -37,24 +44,44 @@ def default_cache_dir() -> Path:
 class LocalSettings(Section):
     """The engines and processes that `hopline up` starts on this machine."""
 
-    data_dir: Path = Field(default_factory=default_data_dir, description="Data, logs and state of the local stack.")
+    data_dir: Path = Field(
+        default_factory=default_data_dir, description="Data, logs and state of the local stack."
+    )
     cache_dir: Path = Field(default_factory=default_cache_dir, description="Downloaded engines.")
-    kafka_port: int = Field(8471, ge=1, le=65_535, description="Port of the local broker (the next one is its controller).")
-    opensearch_port: int = Field(8473, ge=1, le=65_535, description="Port of the local node (the next one is its transport).")
+    kafka_port: int = Field(
+        8471, ge=1, le=65_535, description="Port of the local broker (the next one is its controller)."
+    )
+    opensearch_port: int = Field(
+        8473, ge=1, le=65_535, description="Port of the local node (the next one is its transport)."
+    )
     kafka_heap_mb: int = Field(512, ge=128, description="Largest heap of the broker, MiB.")
     opensearch_heap_mb: int = Field(768, ge=256, description="Heap of the node, MiB.")
-    opensearch_user: str = Field("nobody", description="User that runs OpenSearch when `hopline up` runs as root.")
-    short_lived: bool = Field(default=False, description="Engines tuned for start-up time (tests): half the speed.")
+    opensearch_user: str = Field(
+        "nobody", description="User that runs OpenSearch when `hopline up` runs as root."
+    )
+    short_lived: bool = Field(
+        default=False, description="Engines tuned for start-up time (tests): half the speed."
+    )
     start_timeout_seconds: float = Field(120.0, gt=0, description="Longest wait for one process to be ready.")
 
 
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(
-        env_prefix=ENV_PREFIX, env_nested_delimiter="__", frozen=True, extra="forbid", nested_model_default_partial_update=True
+        env_prefix=ENV_PREFIX,
+        env_nested_delimiter="__",
+        frozen=True,
+        extra="forbid",
+        nested_model_default_partial_update=True,
     )
 
-    prefix: str = Field("hopline", pattern=r"^[a-z][a-z0-9-]{0,40}$", description="First part of topic, group and index names.")
-    log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least severe log line written.")
+    prefix: str = Field(
+        "hopline",
+        pattern=r"^[a-z][a-z0-9-]{0,40}$",
+        description="First part of topic, group and index names.",
+    )
+    log_level: str = Field(
+        "INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least severe log line written."
+    )
     vaults: tuple[VaultRoot, ...] = Field((), description="Vault roots, each with its namespace.")
     kafka: KafkaSettings = KafkaSettings()
     opensearch: OpenSearchSettings = OpenSearchSettings()
@@ -77,7 +104,11 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         _ = dotenv_settings, file_secret_settings
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=config_file(os.environ))
+        return (
+            init_settings,
+            env_settings,
+            TomlConfigSettingsSource(settings_cls, toml_file=config_file(os.environ)),
+        )
 
     @property
     def kafka_servers(self) -> str:
@@ -111,10 +142,12 @@ def load_settings(env: Mapping[str, str] | None = None) -> Settings:
         msg = f"HOPLINE_CONFIG names {path}, which is no file"
         raise ConfigurationError(msg)
     try:
-        return Settings()
+        settings = Settings()
     except ValidationError as exc:
         lines = [f"{'.'.join(str(p) for p in e['loc'])}: {e['msg']}" for e in exc.errors()]
         raise ConfigurationError("settings refused: " + "; ".join(lines)) from exc
     except tomllib.TOMLDecodeError as exc:
         msg = f"{path} is no TOML: {exc}"
         raise ConfigurationError(msg) from exc
+    remembered = join_vaults(settings.vaults, read_remembered(settings.local.data_dir))
+    return settings.model_copy(update={"vaults": remembered})
