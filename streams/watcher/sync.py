@@ -19,7 +19,7 @@ from indexers.settings import VaultRoot
 from streams.events import now_iso
 from streams.versions import VersionClock
 from streams.watcher.changes import EventFactory
-from streams.watcher.guard import RemovalGuard
+from streams.watcher.guard import HoldReason, RemovalGuard
 from streams.watcher.known import KnownDocument, KnownDocuments
 from streams.watcher.look import Applied, Look, missing
 from streams.watcher.manifest import Manifest, Seen, topmost
@@ -124,9 +124,13 @@ class RootSync:
             self.held = None  # a scan looks at all that is missing and decides anew
         moved = set(moves.values())
         removed = sorted(path for path in look.gone if path not in moved)
-        reason = self.guard.hold(removed=len(removed), known=len(look.known), vault_is_empty=vault_is_empty)
+        # While removals are held, further ones join them: a tree may vanish burst by burst.
+        missing_by_now = len({*removed, *self._held_paths})
+        reason = self.guard.hold(
+            removed=missing_by_now if removed else 0, known=len(look.known), vault_is_empty=vault_is_empty
+        )
         if reason is not None and not look.confirmed:
-            self._hold(HeldRemovals(reason=reason, paths=tuple(removed), known=len(look.known)))
+            self._hold(reason, removed, known=len(look.known))
             removed = []
         applied = Applied(problems=list(look.problems))
         sent = await self._send_upserts(look, moves, applied)
@@ -208,17 +212,19 @@ class RootSync:
             return False  # it may well be there
         return False
 
-    def _hold(self, held: HeldRemovals) -> None:
-        earlier = () if self.held is None else self.held.paths
-        self.held = HeldRemovals(
-            reason=held.reason, paths=tuple(sorted({*earlier, *held.paths})), known=held.known
-        )
+    @property
+    def _held_paths(self) -> tuple[str, ...]:
+        return () if self.held is None else self.held.paths
+
+    def _hold(self, reason: HoldReason, removed: Iterable[str], *, known: int) -> None:
+        paths = tuple(sorted({*self._held_paths, *removed}))
+        self.held = HeldRemovals(reason=reason, paths=paths, known=known)
         log.error(
             "removals.held",
             root=self.root.name,
-            reason=held.reason,
-            removed=len(self.held.paths),
-            known=held.known,
+            reason=reason,
+            removed=len(paths),
+            known=known,
             confirm=f"hopline rescan --confirm-removals --root {self.root.name}",
         )
 

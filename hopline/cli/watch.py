@@ -1,0 +1,130 @@
+"""`hopline watch`, `hopline rescan`, `hopline write-file`: the vaults' side of the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hopline.settings import Settings, load_settings
+from indexers.errors import ConfigurationError, HoplineError
+from indexers.settings import VaultRoot
+from indexers.vault.local import LocalVaultFiles
+from streams.logs import configure_logging
+from streams.watcher import service
+from streams.watcher.status import ScanReport
+
+#: Nothing failed, but deletions wait for a person.
+EXIT_HELD = 3
+EXIT_ROOT_FAILED = 1
+
+RootOption = Annotated[str | None, typer.Option("--root", help="Name of one vault root; default: all.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(watch)
+    app.command()(rescan)
+    app.command("write-file")(write_file)
+
+
+def watcher_config(settings: Settings) -> service.WatcherConfig:
+    return service.WatcherConfig(
+        prefix=settings.prefix,
+        roots=settings.vaults,
+        kafka=settings.kafka,
+        kafka_servers=settings.kafka_servers,
+        opensearch=settings.opensearch,
+        opensearch_url=settings.opensearch_url,
+        indexing=settings.indexing,
+        watcher=settings.watcher,
+        status_folder=status_folder(settings),
+    )
+
+
+def status_folder(settings: Settings) -> Path:
+    """Where each root's state is kept for `hopline status` (streams.watcher.status.read_statuses)."""
+    return settings.local.data_dir / "watcher"
+
+
+def watch() -> None:
+    """Follow the vaults: a scan at the start, then every change, until stopped."""
+    settings = load_settings()
+    configure_logging(settings.log_level)
+    asyncio.run(service.run(watcher_config(settings)))
+
+
+def rescan(
+    *,
+    confirm_removals: Annotated[
+        bool, typer.Option("--confirm-removals", help="Delete what is gone, even much or all of it.")
+    ] = False,
+    root: RootOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
+) -> None:
+    """Compare vaults and index now. Exit 3: removals are held; 1: a root could not be read."""
+    settings = load_settings()
+    configure_logging("ERROR")
+    results = asyncio.run(
+        service.rescan(watcher_config(settings), root=root, confirm_removals=confirm_removals)
+    )
+    if as_json:
+        typer.echo(json.dumps({name: _as_json(result) for name, result in results.items()}))
+    else:
+        for name, result in results.items():
+            typer.echo(_as_text(name, result))
+    failed = any(isinstance(result, HoplineError) for result in results.values())
+    held = any(isinstance(result, ScanReport) and result.held for result in results.values())
+    raise typer.Exit(EXIT_ROOT_FAILED if failed else EXIT_HELD if held else 0)
+
+
+def write_file(path: str, *, root: RootOption = None) -> None:
+    """Write standard input to PATH of a vault: readers see the old bytes or the new, never half."""
+    settings = load_settings()
+    roots = watcher_config(settings).chosen(root)
+    if len(roots) > 1:
+        names = ", ".join(r.name for r in roots)
+        msg = f"there are several vault roots ({names}): choose one with --root"
+        raise ConfigurationError(msg)
+    typer.echo(_write(roots[0], path, sys.stdin.buffer.read()))
+
+
+def _write(root: VaultRoot, path: str, content: bytes) -> str:
+    try:
+        entry = LocalVaultFiles(root.path).write_atomic(path, content)
+    except (ValueError, OSError) as exc:
+        msg = f"{path} was not written to {root.name}: {exc}"
+        raise HoplineError(msg) from exc
+    return f"{entry.path}: {entry.size} bytes, document {root.namespace.document(entry.path).doc_id}"
+
+
+def _as_text(name: str, result: ScanReport | HoplineError) -> str:
+    if isinstance(result, HoplineError):
+        return f"{name}: not scanned, nothing deleted: {result}"
+    counts = f"{result.upserted} sent, {result.moved} of them moved; {result.deleted} deleted"
+    lines = [f"{name}: {result.files} files in {result.seconds:.1f} s; {counts}"]
+    lines += [f"  left out: {problem.path} ({problem.reason})" for problem in result.problems]
+    if result.held is not None:
+        lines.append(
+            f"  HELD: {len(result.held.paths)} of {result.held.known} documents have no file any more"
+            f" ({result.held.reason}). Nothing was deleted for them. If that is right:"
+            f" hopline rescan --confirm-removals --root {name}"
+        )
+    return "\n".join(lines)
+
+
+def _as_json(result: ScanReport | HoplineError) -> dict[str, Any]:
+    if isinstance(result, HoplineError):
+        return {"error": str(result)}
+    return {
+        "files": result.files,
+        "seconds": result.seconds,
+        "upserted": result.upserted,
+        "moved": result.moved,
+        "deleted": result.deleted,
+        "problems": [{"path": p.path, "reason": p.reason} for p in result.problems],
+        "held": None if result.held is None else {"reason": result.held.reason, "paths": result.held.paths},
+    }
