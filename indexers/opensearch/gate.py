@@ -5,7 +5,7 @@ Reads and writes are routed by tenant. Tombstones are rows like others here: `li
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from opensearchpy import AsyncOpenSearch
@@ -170,7 +170,7 @@ class Gate:
         query: Query,
         *,
         fields: Sequence[str] | None = None,
-    ) -> AsyncIterator[StoredRow]:
+    ) -> AsyncGenerator[StoredRow, None]:
         """Every matching row of one moment, in no particular order; rows not yet refreshed aren't in it.
 
         Read it to the end or close it (`contextlib.aclosing`): it holds a point in time in the engine.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 import msgspec
@@ -100,7 +100,7 @@ class RowReader:
         query: Query,
         *,
         fields: Sequence[str] | None = None,
-    ) -> AsyncIterator[StoredRow]:
+    ) -> AsyncGenerator[StoredRow, None]:
         tenant_id = principal.tenant_id
         path = f"/{self._names.alias(index, tenant_id)}/_search/point_in_time"
         params = {"keep_alive": _PIT_KEEP_ALIVE, "routing": tenant_id}
@@ -113,7 +113,7 @@ class RowReader:
 
     async def _pages(
         self, pit_id: str, principal: Principal, query: Query, fields: Sequence[str] | None
-    ) -> AsyncIterator[StoredRow]:
+    ) -> AsyncGenerator[StoredRow, None]:
         body: dict[str, Any] = {
             "query": guarded_query(query, principal),
             "size": _SCAN_ROWS,
