@@ -66,12 +66,12 @@ def test_a_rename_keeps_vectors_and_mends_links(pipeline: Pipeline) -> None:
     (vault / "draft.md").write_text("# Something else\n\nThe bollard murmured velvetly.\n")
     wait_for(lambda: pipeline.paths_for("velvetly", parts=["keyword"]) == ["draft.md"], 20, "found")
     pipeline.wait_idle()
-    embedded = pipeline.metric("embed", "hopline_embed_texts_total")
+    embedded = pipeline.metric("embed", 'hopline_stream_embeddings_total{outcome="computed"}')
     (vault / "draft.md").rename(vault / "later.md")
     wait_for(lambda: pipeline.paths_for("velvetly", parts=["keyword"]) == ["later.md"], 20, "found under the new path")
     pipeline.wait_idle()
     assert pipeline.paths_for("velvetly", parts=["vector"])[0] == "later.md"
-    assert pipeline.metric("embed", "hopline_embed_texts_total") == embedded
+    assert pipeline.metric("embed", 'hopline_stream_embeddings_total{outcome="computed"}') == embedded
     moved = pipeline.request("/v1/search", {"query": "velvetly", "parts": ["keyword"]})[1]["hits"][0]["doc_id"]
 
     def linked() -> bool:
@@ -86,11 +86,11 @@ def test_a_rename_keeps_vectors_and_mends_links(pipeline: Pipeline) -> None:
 def test_a_touch_and_a_rescan_embed_nothing(pipeline: Pipeline) -> None:
     vault = vault_of(pipeline)
     pipeline.wait_idle()
-    embedded = pipeline.metric("embed", "hopline_embed_texts_total")
+    embedded = pipeline.metric("embed", 'hopline_stream_embeddings_total{outcome="computed"}')
     for file in vault.rglob("*.md"):
         os.utime(file)
     assert pipeline.cli("rescan").returncode == 0
     pipeline.wait_idle()
-    assert pipeline.metric("embed", "hopline_embed_texts_total") == embedded
+    assert pipeline.metric("embed", 'hopline_stream_embeddings_total{outcome="computed"}') == embedded
     checked = pipeline.cli("verify", "--json")
     assert checked.returncode == 0, checked.stdout + checked.stderr
