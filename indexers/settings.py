@@ -38,7 +38,7 @@ class EmbedderSettings(Section):
     backend: Literal["onnx", "torch"] = Field("onnx", description="onnx: CPU, light. torch: extra `gpu`.")
     model: str | None = Field(
         None,
-        description="Folder (or hub id for torch); empty: the shipped e5-small-enko, or its GPU pair for torch.",
+        description="Folder (for torch also a hub id); empty: the shipped model, or its GPU pair for torch.",
     )
     device: Literal["auto", "cpu", "cuda"] = Field(
         "auto", description="auto: CUDA where there is one, else CPU."

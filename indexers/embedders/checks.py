@@ -24,6 +24,8 @@ def check_passages(texts: Sequence[str], counts: Sequence[int], *, max_tokens: i
 def check_query(text: str) -> None:
     if not text.strip():
         raise ValueError("an empty or blank query has no vector")
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise ValueError("a query with lone surrogates can't be tokenised")
 
 
 def unit_rows(raw: Any) -> Vectors:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from indexers.embedders.families import DEFAULT_TORCH_MODEL, pair_of, torch_model_id
+from indexers.embedders.families import DEFAULT_TORCH_MODEL, family_of, pair_of, torch_model_id
 from indexers.embedders.spec import CONFIG_FILE, TOKENIZER_FILE, model_file, read_spec
 from indexers.embedders.tokens import FileTokenizer
 from indexers.errors import ConfigurationError
@@ -25,6 +25,9 @@ class ModelIdentity:
 
     model_id: str
     pair_id: str
+    #: None where only the loaded model can tell.
+    dimension: int | None = None
+    cosine_floor: float | None = None
 
 
 def default_model_dir() -> Path:
@@ -81,9 +84,17 @@ def identify_model(settings: EmbedderSettings) -> ModelIdentity:
     """Equal to `model_id` and `pair_id` of `load_embedder`'s result."""
     if settings.backend == "torch":
         model = settings.model or DEFAULT_TORCH_MODEL
-        return ModelIdentity(model_id=torch_model_id(model, settings.precision), pair_id=pair_of(model))
+        family = family_of(model)
+        return ModelIdentity(
+            model_id=torch_model_id(model, settings.precision),
+            pair_id=pair_of(model),
+            dimension=None if family is None else family.dimension,
+            cosine_floor=None if family is None else family.cosine_floor,
+        )
     spec = read_spec(_onnx_folder(settings))
-    return ModelIdentity(model_id=spec.name, pair_id=spec.base)
+    return ModelIdentity(
+        model_id=spec.name, pair_id=spec.base, dimension=spec.dimension, cosine_floor=spec.cosine_floor
+    )
 
 
 def _onnx_folder(settings: EmbedderSettings) -> Path:

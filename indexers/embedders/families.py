@@ -14,19 +14,18 @@ DEFAULT_TORCH_MODEL = "intfloat/multilingual-e5-small"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
+    dimension: int | None = None
     query_prefix: str = ""
     passage_prefix: str = ""
     cosine_floor: float = 0.0
 
 
-_E5 = Family(query_prefix="query: ", passage_prefix="passage: ", cosine_floor=0.75)
 _FAMILIES = {
-    "multilingual-e5-small": _E5,
-    "multilingual-e5-base": _E5,
-    "multilingual-e5-large": _E5,
-    "e5-small-v2": _E5,
-    "e5-base-v2": _E5,
-    "e5-large-v2": _E5,
+    f"{name}-{size}{version}": Family(
+        dimension=dimension, query_prefix="query: ", passage_prefix="passage: ", cosine_floor=0.75
+    )
+    for name, version in (("multilingual-e5", ""), ("e5", "-v2"))
+    for size, dimension in (("small", 384), ("base", 768), ("large", 1024))
 }
 
 
