@@ -22,7 +22,7 @@ from indexers.domain.names import NOTE_SUFFIXES, LinkType, is_attachment
 
 ENVIRONMENT_KEY = "hopline"
 #: Characters that all failed attempts to read one paragraph's brackets as links may scan.
-FAILED_LINK_BUDGET = 4_000_000
+FAILED_LINK_BUDGET = 1_500_000
 #: A longer inside of `[[…]]` is text.
 WIKILINK_MAX_CHARACTERS = 1_000
 
@@ -197,7 +197,7 @@ def _label_end(src: str, opening: int, end: int) -> int:
 
 
 def tag(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the parser's signature
-    """`#tag` after whitespace or at the start: letters of any script, digits, `_`, `-`, `/`; not digits alone."""
+    """`#tag` after whitespace or at the start: letters of any script, digits, `_-/`; not digits alone."""
     position = state.pos
     if state.src[position] != "#" or (position and not state.src[position - 1].isspace()):
         return False

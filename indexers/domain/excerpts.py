@@ -1,0 +1,213 @@
+"""The part of a text that shows why it was found: line or paragraph around the query's terms, with offsets.
+
+Terms are compared as the index compares them: NFC, case-folded, English by a light stem, Korean and CJK as
+parts of a word (particles are attached), codes such as `ORA-01555` whole. The head of the text is only shown
+when no term stands anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from indexers.domain.prose import TOKEN, strip_particle
+
+MAX_TERMS = 32
+#: Occurrences of one term that are looked at.
+MAX_OCCURRENCES = 2_000
+
+_CJK = re.compile(r"[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f]")
+#: A character with what composes with it: combining marks, Hangul vowels and finals.
+_CLUSTER = re.compile(
+    r".[\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u064b-\u065f\u1160-\u11ff\u1ab0-\u1aff\u20d0-\u20ff"
+    r"\u3099\u309a\ufe20-\ufe2f]*",
+    re.DOTALL,
+)
+_SPACE = re.compile(r"\s")
+_CUT_WORD = 20
+_WORD_PART = re.compile(r"\w+")
+_SUFFIXES = ("ations", "ation", "ings", "ing", "edly", "ied", "ies", "ed", "es", "ly", "s", "e")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt:
+    """text[start:end]; `matched`: the query's terms that stand in it, in the query's order."""
+
+    text: str
+    start: int
+    end: int
+    matched: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    start: int
+    end: int
+    term: int
+
+
+def excerpt(text: str, query: str, *, max_chars: int) -> Excerpt:
+    """At most `max_chars` of the text, around the place where most (and the rarest) terms stand together."""
+    terms = query_terms(query)
+    folded, origin = _fold(text)
+    hits = sorted(_hits(folded, terms), key=lambda hit: (hit.start, hit.end, hit.term))
+    if not hits:
+        return _window(text, 0, 0, max_chars, ())
+    first, last = _best(hits, max_chars, folded)
+    start = origin(hits[first].start)
+    end = max(origin(hit.end) for hit in hits[first : last + 1])
+    found = {hit.term for hit in hits[first : last + 1]}
+    return _window(text, start, end, max_chars, tuple(terms[index] for index in sorted(found)))
+
+
+def query_terms(query: str) -> tuple[str, ...]:
+    """Folded words of a query, codes whole, Korean without particles; each once."""
+    words = (word.strip("_") for word in TOKEN.findall(_nfc_fold(query)))
+    return tuple(dict.fromkeys(strip_particle(word) for word in words if word))[:MAX_TERMS]
+
+
+def light_stem(word: str) -> str:
+    """English endings off (`docked`, `docking` → `dock`); short words and other scripts stay."""
+    if len(word) < 4 or not word.isascii() or not word.isalpha():
+        return word
+    for suffix in _SUFFIXES:
+        stem = word.removesuffix(suffix)
+        if stem != word and len(stem) >= 3:
+            return stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "lsz" else stem
+    return word
+
+
+def _hits(folded: str, terms: tuple[str, ...]) -> Iterator[_Hit]:
+    for index, term in enumerate(terms):
+        found = 0
+        for start, end in _occurrences(folded, term):
+            yield _Hit(start, end, index)
+            found += 1
+            if found == MAX_OCCURRENCES:
+                break
+
+
+def _occurrences(folded: str, term: str) -> Iterator[tuple[int, int]]:
+    if _CJK.search(term):
+        exact = list(_substrings(folded, term))
+        yield from exact or _bigrams(folded, term)
+        return
+    stem = light_stem(term)
+    ending = "[a-z]*" if stem.isalpha() and stem.isascii() else ""
+    pattern = re.compile(rf"(?<![^\W_]){re.escape(stem)}{ending}")
+    for match in pattern.finditer(folded):
+        word = match[0]
+        bounded = not folded[match.end() : match.end() + 1].isalnum() or _CJK.match(folded, match.end())
+        if bounded and (word == term or light_stem(word) == stem):
+            yield match.span()
+
+
+def _substrings(folded: str, term: str) -> Iterator[tuple[int, int]]:
+    at = folded.find(term)
+    while at >= 0:
+        yield at, at + len(term)
+        at = folded.find(term, at + len(term))
+
+
+def _bigrams(folded: str, term: str) -> Iterator[tuple[int, int]]:
+    """The index matches CJK words by pairs of letters: a longer word may be found by its parts."""
+    for part in _WORD_PART.findall(term):
+        for at in range(len(part) - 1):
+            yield from _substrings(folded, part[at : at + 2])
+
+
+def _best(hits: list[_Hit], max_chars: int, folded: str) -> tuple[int, int]:
+    """The run of hits within the window whose terms weigh most: rare terms more, one paragraph before two."""
+    frequency: defaultdict[int, int] = defaultdict(int)
+    for hit in hits:
+        frequency[hit.term] += 1
+    counts: defaultdict[int, int] = defaultdict(int)
+    weight, first, best, best_weight = 0.0, 0, (0, 0), -1.0
+    for last, hit in enumerate(hits):
+        if not counts[hit.term]:
+            weight += 1 + 1 / frequency[hit.term]
+        counts[hit.term] += 1
+        while first < last and (hit.end - hits[first].start > max_chars or counts[hits[first].term] > 1):
+            counts[hits[first].term] -= 1
+            if not counts[hits[first].term]:
+                weight -= 1 + 1 / frequency[hits[first].term]
+            first += 1
+        crosses = folded.find("\n\n", hits[first].start, hit.end) >= 0
+        if weight - 0.5 * crosses > best_weight + 1e-9:
+            best_weight, best = weight - 0.5 * crosses, (first, last)
+    return best
+
+
+def _window(text: str, start: int, end: int, max_chars: int, matched: tuple[str, ...]) -> Excerpt:
+    """The hit's paragraph where it fits, else its line, else words around the hit."""
+    if matched:
+        left, right = _enclosing(text, start, end, "\n\n")
+        if right - left <= max_chars:
+            return _trimmed(text, left, right, matched)
+        line_left, line_right = _enclosing(text, start, end, "\n")
+        if line_right - line_left <= max_chars:
+            return _trimmed(
+                text, *_whole_lines(text, (left, right), (line_left, line_right), max_chars), matched
+            )
+    spare = max(max_chars - (end - start), 0)
+    right = min(len(text), max(0, start - spare // 2) + max_chars)
+    left = max(0, right - max_chars)
+    if left and not text[left - 1].isspace():
+        gap = _SPACE.search(text, left, min(start, left + _CUT_WORD))
+        left = gap.end() if gap else left
+    if right < len(text) and not text[right].isspace():
+        space = text.rfind(" ", max(end, right - _CUT_WORD), right)
+        right = space if space > left else right
+    return _trimmed(text, left, right, matched)
+
+
+def _enclosing(text: str, start: int, end: int, mark: str) -> tuple[int, int]:
+    left, right = text.rfind(mark, 0, start), text.find(mark, end)
+    return (left + len(mark) if left >= 0 else 0), (right if right >= 0 else len(text))
+
+
+def _whole_lines(text: str, outer: tuple[int, int], line: tuple[int, int], max_chars: int) -> tuple[int, int]:
+    """The line with its neighbours of the same paragraph, as many whole ones as fit, on both sides alike."""
+    spare = (max_chars - (line[1] - line[0])) // 2
+    above = text.find("\n", max(outer[0], line[0] - spare) - 1, line[0])
+    below = text.rfind("\n", line[1], min(outer[1], line[1] + spare) + 1)
+    return (above + 1 if above >= 0 else line[0]), (below if below >= 0 else line[1])
+
+
+def _trimmed(text: str, start: int, end: int, matched: tuple[str, ...]) -> Excerpt:
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return Excerpt(text=text[start:end], start=start, end=end, matched=matched)
+
+
+def _fold(text: str) -> tuple[str, Callable[[int], int]]:
+    """The folded text, and from its positions back to those of the text."""
+    folded = _nfc_fold(text)
+    if len(folded) == len(text) and unicodedata.is_normalized("NFC", text):
+        return folded, lambda position: position
+    parts: list[str] = []
+    starts, sources, at = [0], [0], 0
+    for cluster in _CLUSTER.finditer(text):
+        part = _nfc_fold(cluster[0])
+        parts.append(part)
+        at += len(part)
+        if len(part) != len(cluster[0]):
+            starts.append(at)
+            sources.append(cluster.end())
+
+    def origin(position: int) -> int:
+        piece = bisect_right(starts, position) - 1
+        limit = sources[piece + 1] if piece + 1 < len(sources) else len(text)
+        return min(sources[piece] + position - starts[piece], limit)
+
+    return "".join(parts), origin
+
+
+def _nfc_fold(text: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())

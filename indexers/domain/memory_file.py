@@ -1,0 +1,69 @@
+"""A memory write as a file of the vault: Markdown with frontmatter, at a path that follows from the event."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from uuid import UUID
+
+import yaml
+
+MEMORY_FOLDER = "memories"
+_SLUG_BYTES = 80
+_SLUG_GAP = re.compile(r"[^\w]+")
+#: Folder for ids that carry no time.
+_NO_TIME = "undated"
+
+
+def path_for(event_id: str, title: str | None) -> str:
+    """`memories/2026/<slug>-<id8>.md`: the same event gives the same path, however often it is delivered.
+
+    The year is that of the event id (UUIDv7), not of a clock; the id's random tail keeps equal titles apart.
+    """
+    identity = UUID(event_id)
+    year = _NO_TIME
+    if identity.version == 7:
+        year = f"{datetime.fromtimestamp((identity.int >> 80) / 1000, tz=UTC):%Y}"
+    return f"{MEMORY_FOLDER}/{year}/{slug(title or '')}-{identity.hex[-8:]}.md"
+
+
+def slug(title: str) -> str:
+    """Letters and digits of any script, joined by `-`, at most 80 bytes; `memory` where nothing is left."""
+    folded = unicodedata.normalize("NFC", title).casefold()
+    words = _SLUG_GAP.sub("-", unicodedata.normalize("NFC", folded)).strip("-_")
+    cut = words.encode("utf-8", "ignore")[:_SLUG_BYTES].decode("utf-8", "ignore")
+    return cut.strip("-_") or "memory"
+
+
+def render(
+    *,
+    title: str | None,
+    content: str,
+    tags: Sequence[str] = (),
+    category: str | None = None,
+    doc_type: str = "memory",
+    source: str | None = None,
+    created: str | None = None,
+) -> bytes:
+    """UTF-8; reading it back gives the same fields and the content as it was."""
+    fields: dict[str, object] = {
+        "title": title,
+        "doc_type": doc_type,
+        "tags": list(tags) or None,
+        "category": category,
+        "source": source,
+        "created": created,
+    }
+    kept = {name: value for name, value in fields.items() if value is not None}
+    head = yaml.dump(
+        kept,
+        Dumper=yaml.SafeDumper,
+        allow_unicode=True,
+        sort_keys=False,
+        default_flow_style=None,
+        width=10_000,
+    )
+    body = content if not content or content.endswith("\n") else f"{content}\n"
+    return f"---\n{head}---\n{body}".encode("utf-8", "replace")

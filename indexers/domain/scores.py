@@ -1,0 +1,116 @@
+"""Scores of different sources → 0..1 → one order.
+
+The rule, in full:
+
+1. A score that is NaN counts as no hit and ranks last with 0; infinity counts as the list's best finite
+   score, or 1 where there is none; a negative score counts as 0. Each of these is reported (`refused`).
+2. Keyword scores are divided by max(best score of the list, floor of the leg). The floor is what a weak but
+   honest match scores: a list whose best is 0.003 is not lifted to 1. Nothing depends on the size of the
+   page.
+3. Cosines become (cosine - floor) / (1 - floor), clipped to 0..1, where the floor is the model's cosine of
+   unrelated texts; rule 2 then applies, with a floor of its own.
+4. A list of one hit, or of equal scores, says nothing about order: where the score reaches the floor each
+   gets `UNDECIDED`, below it score / floor · `UNDECIDED`.
+5. Weights are shares of the sum of *all* weights that were asked, absent lists included: an empty list
+   takes nothing from other lists' hits but its own share. Sums are exact (fsum); ties go by id.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+#: What a hit gets whose list can't tell its hits apart (one hit, or all equal).
+UNDECIDED = 0.8
+#: BM25 of a weak match in a small index.
+KEYWORD_FLOOR = 2.0
+#: Normalised cosine of a weak match.
+VECTOR_FLOOR = 0.3
+RRF_K = 60
+
+Scores = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Normalised:
+    """0..1 by id. `refused`: ids whose raw score was NaN, infinite or negative (a warning to count)."""
+
+    scores: dict[str, float]
+    refused: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fused:
+    doc_id: str
+    score: float
+    #: Share of each list: they add up to the score.
+    parts: dict[str, float]
+
+
+def normalise_keyword(raw: Scores, *, floor: float = KEYWORD_FLOOR) -> Normalised:
+    """Rules 1, 2 and 4."""
+    if not (floor > 0 and math.isfinite(floor)):
+        raise ValueError(f"the floor of a leg must be a positive number, not {floor!r}")
+    cleaned, refused = _clean(raw)
+    if not cleaned:
+        return Normalised(scores={})
+    best = max(cleaned.values())
+    undecided = all(score == best for doc_id, score in cleaned.items() if not math.isnan(raw[doc_id]))
+    scale, top = max(best, floor), UNDECIDED if undecided else 1.0
+    return Normalised(
+        scores={doc_id: score / scale * top for doc_id, score in cleaned.items()}, refused=refused
+    )
+
+
+def normalise_vector(cosines: Scores, *, cosine_floor: float, floor: float = VECTOR_FLOOR) -> Normalised:
+    """Rule 3. Values above 1 are rounding and count as 1; a cosine below the floor is an honest 0."""
+    if not -1 <= cosine_floor < 1:
+        raise ValueError(f"the cosine floor must be in [-1, 1), not {cosine_floor!r}")
+    bad = {doc_id for doc_id, cosine in cosines.items() if not math.isfinite(cosine)}
+    lifted = {
+        doc_id: math.nan
+        if doc_id in bad
+        else min(max((cosine - cosine_floor) / (1 - cosine_floor), 0.0), 1.0)
+        for doc_id, cosine in cosines.items()
+    }
+    return Normalised(scores=normalise_keyword(lifted, floor=floor).scores, refused=tuple(sorted(bad)))
+
+
+def weighted_sum(lists: Mapping[str, Scores], weights: Mapping[str, float]) -> list[Fused]:
+    """Rule 5, over normalised lists: best first. A list without a weight is an error, not a 0."""
+    total = math.fsum(weights.values())
+    if not (total > 0 and math.isfinite(total)) or min(weights.values()) < 0:
+        raise ValueError("weights must not be negative, and one must be positive")
+    parts: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    for name in sorted(lists):
+        for doc_id, score in lists[name].items():
+            parts[doc_id][name] = weights[name] / total * score
+    return _ordered(parts)
+
+
+def rrf(rankings: Mapping[str, Sequence[str]], *, k: int = RRF_K) -> list[Fused]:
+    """The alternative: 1 / (k + rank) added up, scaled so that first in every list is 1."""
+    parts: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    for name in sorted(rankings):
+        for rank, doc_id in enumerate(dict.fromkeys(rankings[name]), start=1):
+            parts[doc_id][name] = (k + 1) / (k + rank) / len(rankings)
+    return _ordered(parts)
+
+
+def _ordered(parts: Mapping[str, dict[str, float]]) -> list[Fused]:
+    fused = (
+        Fused(doc_id=doc_id, score=min(math.fsum(shares.values()), 1.0), parts=shares)
+        for doc_id, shares in parts.items()
+    )
+    return sorted(fused, key=lambda hit: (-hit.score, hit.doc_id))
+
+
+def _clean(raw: Scores) -> tuple[dict[str, float], tuple[str, ...]]:
+    best = max((score for score in raw.values() if math.isfinite(score) and score > 0), default=1.0)
+    cleaned = {
+        doc_id: 0.0 if math.isnan(score) else min(max(score, 0.0), best) for doc_id, score in raw.items()
+    }
+    refused = (doc_id for doc_id, score in raw.items() if not math.isfinite(score) or score < 0)
+    return cleaned, tuple(sorted(refused))
