@@ -38,7 +38,7 @@ class SearchSettings(Section):
         5_000,
         ge=100,
         le=10_000,
-        description="Up to so many passing documents, filters are exact for vectors; beyond, they come after.",
+        description="Up to so many passing documents filters are exact for vectors; beyond, they come last.",
     )
     query_cache_entries: int = Field(
         1_024, ge=0, description="Query vectors kept in memory (per tenant and text)."

@@ -102,8 +102,8 @@ class Candidate:
 class Ranking:
     """What the stages need to know beside the candidates."""
 
-    keyword_weight: float
-    vector_weight: float
+    #: Of the parts that were asked.
+    weights: Mapping[Part, float]
     keyword_floor: float
     cosine_floor: float
     #: Documents that pass the request's filters; None: the recall has filtered already.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -26,14 +28,43 @@ KEYWORD_FIELDS = (
 )
 #: Share of the other fields' scores that is added to the best field's.
 TIE_BREAKER = 0.3
+#: A search may hold 1,024 clauses; a term makes one per field. What is left over is for the filters.
+TERMS_MAX = 900 // len(KEYWORD_FIELDS)
+#: The scripts and symbols that the analyser takes letter by letter; any other run of letters is one term.
+_WIDE = "\u1100-\u11ff\u2000-\u2bff\u2e80-\uffff\U00010000-\U0010ffff"
+_TERM = re.compile(f"[{_WIDE}]|[^\\W_{_WIDE}]{{1,255}}")
 CHUNK_FIELDS = ("doc_id", "ordinal", "start", "end", "heading_path", "version")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """The part of a query that the keyword search can hold."""
+
+    text: str
+    left_out: int
+
+
+def fit_words(query: str) -> Words:
+    """Each word once, as many as the engine's limit of clauses lets in; a word too long for it is cut."""
+    kept: list[str] = []
+    room = TERMS_MAX
+    words = list(dict.fromkeys(query.split()))
+    for word in words:
+        terms = list(_TERM.finditer(word))
+        if len(terms) > room:
+            if room:
+                kept.append(word[: terms[room].start()])
+            return Words(text=" ".join(kept), left_out=len(words) - len(kept) + (room > 0))
+        kept.append(word)
+        room -= len(terms)
+    return Words(text=" ".join(kept), left_out=0)
 
 
 def keyword_body(query: str, filters: SearchFilters, *, size: int) -> dict[str, Any]:
     """`multi_match`, never `query_string`: no character of the query is an operator."""
     match = {
         "multi_match": {
-            "query": query,
+            "query": fit_words(query).text,
             "fields": list(KEYWORD_FIELDS),
             "type": "best_fields",
             "tie_breaker": TIE_BREAKER,

@@ -20,6 +20,7 @@ from search_api.metrics import ApiMetrics
 from search_api.models import (
     ExcerptAnswer,
     HitAnswer,
+    Part,
     ReasonAnswer,
     SearchAnswer,
     SearchRequest,
@@ -30,6 +31,7 @@ from search_api.problems import ProblemError, invalid_field
 from search_api.reading import FileText, VaultLibrary
 from search_api.retrieval.candidates import Candidate, DocumentView, Evidence, Ranking
 from search_api.retrieval.excerpting import ShownExcerpt, best_span, show
+from search_api.retrieval.queries import fit_words
 from search_api.retrieval.query_vectors import QueryVectors
 from search_api.retrieval.recall import Passing, Recall, Recalled
 from search_api.retrieval.stages import StageRecord, page, run_stages
@@ -85,7 +87,7 @@ class SearchService:
         after = _position(request.cursor, list_name)
         steps = _Steps(self._metrics)
         recalled, passing, cached = await self._recalled(principal, request, steps)
-        ranked, records = run_stages(recalled.candidates, self._ranking(recalled))
+        ranked, records = run_stages(recalled.candidates, self._ranking(recalled, request.parts))
         shown, following = page(ranked, after=after, size=size)
         with steps.timed("excerpts"):
             hits = await self._hits(shown, request.query)
@@ -94,7 +96,9 @@ class SearchService:
             hits=hits,
             candidates=len(ranked),
             next_cursor=None if following is None else encode_cursor(following, list_name),
-            trace=self._trace(recalled, passing, steps, records, cached=cached) if request.explain else None,
+            trace=self._trace(request.query, recalled, passing, steps, records, cached=cached)
+            if request.explain
+            else None,
         )
 
     async def _recalled(
@@ -135,10 +139,13 @@ class SearchService:
             raise ProblemError(invalid_field("body.page_size", f"larger than {self._settings.page_size_max}"))
         return size
 
-    def _ranking(self, recalled: Recalled) -> Ranking:
+    def _ranking(self, recalled: Recalled, parts: Sequence[Part]) -> Ranking:
+        weights: dict[Part, float] = {
+            "keyword": self._settings.keyword_weight,
+            "vector": self._settings.vector_weight,
+        }
         return Ranking(
-            keyword_weight=self._settings.keyword_weight,
-            vector_weight=self._settings.vector_weight,
+            weights={part: weight for part, weight in weights.items() if part in parts},
             keyword_floor=self._settings.keyword_floor,
             cosine_floor=self._vectors.embedder.cosine_floor,
             allowed=recalled.allowed,
@@ -175,6 +182,7 @@ class SearchService:
 
     def _trace(
         self,
+        query: str,
         recalled: Recalled,
         passing: Passing,
         steps: _Steps,
@@ -188,6 +196,7 @@ class SearchService:
             keyword_hits=recalled.keyword_hits,
             vector_hits=recalled.vector_hits,
             filter_mode=passing.mode,
+            query_words_left_out=fit_words(query).left_out,
             query_vector_cached=bool(cached),
             steps_ms=steps.ms,
             stages=[

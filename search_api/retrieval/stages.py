@@ -1,6 +1,6 @@
 """The stages of the retrieval after the recall: each a pure function over the candidates of the stage before.
 
-A later stage is added by one entry in `STAGES`. Each is counted and stands in the trace; those that the answer
+A later stage is added by one entry in `STAGES`. Each is counted and stands in the trace; those that an answer
 can do without can be turned off by name (the setting `search.stages_off`).
 """
 
@@ -13,9 +13,13 @@ from math import fsum
 
 from indexers.domain import scores
 from search_api.cursor import SearchPosition
+from search_api.models import Part
 from search_api.retrieval.candidates import Candidate, Evidence, Ranking
 
 Candidates = Sequence[Candidate]
+#: Names of the rules in `indexers.domain.scores`, as a reason gives them.
+KEYWORD_RULE = "bm25/max(best,floor)"
+VECTOR_RULE = "(cosine-floor)/(1-floor)/max(best,floor)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,23 +50,27 @@ def keep_current(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
 
 def normalise(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
     """Bring both parts to 0..1 by the rules of `indexers.domain.scores`. Doesn't depend on the page."""
-    keyword = [e.raw for c in candidates for e in c.evidence if e.part == "keyword"]
-    normalised = iter(scores.normalise_keyword(keyword, floor=ranking.keyword_floor))
+    keyword = scores.normalise_keyword(_raw(candidates, "keyword"), floor=ranking.keyword_floor).scores
+    vector = scores.normalise_vector(_raw(candidates, "vector"), cosine_floor=ranking.cosine_floor).scores
+    rules = {"keyword": (KEYWORD_RULE, keyword), "vector": (VECTOR_RULE, vector)}
 
-    def rule(evidence: Evidence) -> Evidence:
-        if evidence.part == "keyword":
-            return replace(evidence, normaliser=scores.KEYWORD_RULE, normalised=next(normalised))
-        value = scores.normalise_vector(evidence.raw, floor=ranking.cosine_floor)
-        return replace(evidence, normaliser=scores.VECTOR_RULE, normalised=value)
+    def rule(key: str, evidence: Evidence) -> Evidence:
+        name, normalised = rules[evidence.part]
+        return replace(evidence, normaliser=name, normalised=normalised[key])
 
-    return [replace(c, evidence=tuple(rule(e) for e in c.evidence)) for c in candidates]
+    return [
+        replace(c, evidence=tuple(rule(f"{place}/{n}", e) for n, e in enumerate(c.evidence)))
+        for place, c in enumerate(candidates)
+    ]
 
 
 def weigh(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
-    """A weight is a part's own: that the other part found nothing changes no score."""
-    weights = {"keyword": ranking.keyword_weight, "vector": ranking.vector_weight}
+    """Weights are shares of all parts that were asked: a part that found nothing lifts and lowers no hit."""
+    asked = ranking.weights
+    total = fsum(asked.values())
+    shares = {part: weight / total if total else 1 / len(asked) for part, weight in asked.items()}
     return [
-        replace(c, evidence=tuple(replace(e, weight=weights[e.part]) for e in c.evidence)) for c in candidates
+        replace(c, evidence=tuple(replace(e, weight=shares[e.part]) for e in c.evidence)) for c in candidates
     ]
 
 
@@ -138,8 +146,18 @@ def _fused(doc_id: str, group: Sequence[Candidate]) -> Candidate:
         doc_id=doc_id,
         document=group[0].document,
         evidence=kept,
-        score=fsum(evidence.contribution for evidence in kept),
+        score=min(fsum(evidence.contribution for evidence in kept), 1.0),
     )
+
+
+def _raw(candidates: Candidates, part: Part) -> dict[str, float]:
+    """Raw scores by the evidence's place: a document may have many chunks."""
+    return {
+        f"{place}/{n}": evidence.raw
+        for place, candidate in enumerate(candidates)
+        for n, evidence in enumerate(candidate.evidence)
+        if evidence.part == part
+    }
 
 
 def _strength(evidence: Evidence) -> tuple[float, float, int]:

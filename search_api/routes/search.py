@@ -21,7 +21,7 @@ async def search(
 ) -> SearchAnswer:
     """Words and meaning over the documents that the key may see, best first.
 
-    The order doesn't depend on the page size; pages follow each other by `next_cursor` without gaps or repeats
+    The order doesn't depend on the page size; pages follow each other by `next_cursor` with no gap or repeat
     while the index stands still. At most `candidates` documents are ranked.
     """
     note(request, query_chars=len(body.query), parts="+".join(sorted(set(body.parts))))

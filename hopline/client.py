@@ -1,0 +1,260 @@
+"""The HTTP client: `HoplineClient` (blocking) and `AsyncHoplineClient`.
+
+    with HoplineClient.from_settings(load_settings()) as client:
+        for hit in client.search_all("why did the ferry stop"):
+            print(hit.title)
+
+A service that is away or overloaded is asked again with back-off. Errors are `HoplineError`s.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx2
+import stamina
+
+from hopline import calls
+from hopline.answers import Backlink, BacklinkPage, ContentPage, Document, Hit, Link, LinkPage, SearchPage
+from hopline.calls import Call, Part
+from hopline.local_key import local_key_file, read_local_key
+from hopline.settings import Settings
+from indexers.errors import ConfigurationError, HoplineError, Transient
+
+T = TypeVar("T")
+TIMEOUT_SECONDS = 15.0
+ATTEMPTS = 4
+RETRY_SECONDS = 30.0
+
+
+def api_url(settings: Settings) -> str:
+    """`HOPLINE_API_URL`, else where the settings let the service listen."""
+    given = os.environ.get("HOPLINE_API_URL")
+    if given:
+        return given.rstrip("/")
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.api.host, settings.api.host)  # noqa: S104 - any address means this machine
+    return f"http://{f'[{host}]' if ':' in host else host}:{settings.api.port}"
+
+
+def api_key(settings: Settings) -> str:
+    """`HOPLINE_API_KEY`, else the local user's key."""
+    key = os.environ.get("HOPLINE_API_KEY") or read_local_key(settings.local.data_dir)
+    if key is None:
+        place = local_key_file(settings.local.data_dir)
+        msg = f"no API key: set HOPLINE_API_KEY, or run `hopline up`, which writes {place}"
+        raise ConfigurationError(msg)
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        msg = "the API key holds characters that no key has: check HOPLINE_API_KEY"
+        raise ConfigurationError(msg)
+    return key
+
+
+class HoplineClient:
+    """Blocking. One connection pool: make it once, use it as a context manager or close it."""
+
+    def __init__(
+        self, url: str, key: str, *, timeout_seconds: float = TIMEOUT_SECONDS, attempts: int = ATTEMPTS
+    ) -> None:
+        self._http = httpx2.Client(base_url=_base(url), headers=_headers(key), timeout=timeout_seconds)
+        self._attempts = attempts
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Self:
+        return cls(api_url(settings), api_key(settings))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def call(self, call: Call[T]) -> T:
+        """Any call of `hopline.calls`; the methods below are its short forms."""
+        for attempt in _attempts(self._attempts):
+            with attempt:
+                try:
+                    response = self._http.request(call.method, call.path, params=call.params, json=call.json)
+                except httpx2.RequestError as exc:
+                    raise _unreachable(self._http.base_url, exc) from exc
+                return _read(call, response)
+        raise AssertionError  # pragma: no cover - the loop returns or raises
+
+    def search(
+        self,
+        query: str,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        parts: Sequence[Part] | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+        explain: bool = False,
+    ) -> SearchPage:
+        call = calls.search(
+            query, filters=filters, parts=parts, page_size=page_size, cursor=cursor, explain=explain
+        )
+        return self.call(call)
+
+    def search_all(self, query: str, **options: Any) -> Iterator[Hit]:
+        """Hit after hit to the last candidate; pages are fetched as they are needed."""
+        cursor: str | None = None
+        while True:
+            page = self.search(query, cursor=cursor, **options)
+            yield from page.hits
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    def document(self, doc_id: str) -> Document:
+        return self.call(calls.document(doc_id))
+
+    def content(self, doc_id: str, *, start: int = 0, max_chars: int | None = None) -> ContentPage:
+        return self.call(calls.content(doc_id, start=start, max_chars=max_chars))
+
+    def text(self, doc_id: str, *, start: int = 0) -> Iterator[str]:
+        """The text to its end, page after page, all of one version of the file."""
+        page = self.content(doc_id, start=start)
+        first = page.content_hash
+        yield page.text
+        while page.next is not None:
+            page = self.content(doc_id, start=page.next)
+            _require_same(first, page)
+            yield page.text
+
+    def links(self, doc_id: str, *, page_size: int | None = None, cursor: str | None = None) -> LinkPage:
+        return self.call(calls.links(doc_id, page_size=page_size, cursor=cursor))
+
+    def backlinks(
+        self, doc_id: str, *, page_size: int | None = None, cursor: str | None = None
+    ) -> BacklinkPage:
+        return self.call(calls.backlinks(doc_id, page_size=page_size, cursor=cursor))
+
+    def links_all(self, doc_id: str) -> Iterator[Link]:
+        page = self.links(doc_id)
+        yield from page.links
+        while page.next_cursor is not None:
+            page = self.links(doc_id, cursor=page.next_cursor)
+            yield from page.links
+
+    def backlinks_all(self, doc_id: str) -> Iterator[Backlink]:
+        page = self.backlinks(doc_id)
+        yield from page.links
+        while page.next_cursor is not None:
+            page = self.backlinks(doc_id, cursor=page.next_cursor)
+            yield from page.links
+
+
+class AsyncHoplineClient:
+    """The same for asyncio."""
+
+    def __init__(
+        self, url: str, key: str, *, timeout_seconds: float = TIMEOUT_SECONDS, attempts: int = ATTEMPTS
+    ) -> None:
+        self._http = httpx2.AsyncClient(base_url=_base(url), headers=_headers(key), timeout=timeout_seconds)
+        self._attempts = attempts
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Self:
+        return cls(api_url(settings), api_key(settings))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def call(self, call: Call[T]) -> T:
+        async for attempt in _attempts(self._attempts):
+            with attempt:
+                try:
+                    response = await self._http.request(
+                        call.method, call.path, params=call.params, json=call.json
+                    )
+                except httpx2.RequestError as exc:
+                    raise _unreachable(self._http.base_url, exc) from exc
+                return _read(call, response)
+        raise AssertionError  # pragma: no cover - the loop returns or raises
+
+    async def search(self, query: str, **options: Any) -> SearchPage:
+        return await self.call(calls.search(query, **options))
+
+    async def search_all(self, query: str, **options: Any) -> AsyncIterator[Hit]:
+        cursor: str | None = None
+        while True:
+            page = await self.search(query, cursor=cursor, **options)
+            for hit in page.hits:
+                yield hit
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    async def document(self, doc_id: str) -> Document:
+        return await self.call(calls.document(doc_id))
+
+    async def content(self, doc_id: str, **options: Any) -> ContentPage:
+        return await self.call(calls.content(doc_id, **options))
+
+    async def links(self, doc_id: str, **options: Any) -> LinkPage:
+        return await self.call(calls.links(doc_id, **options))
+
+    async def backlinks(self, doc_id: str, **options: Any) -> BacklinkPage:
+        return await self.call(calls.backlinks(doc_id, **options))
+
+
+def _attempts(attempts: int) -> Any:
+    """Every call only reads, so all may be repeated."""
+    return stamina.retry_context(
+        on=_backoff, attempts=attempts, timeout=RETRY_SECONDS, wait_initial=0.1, wait_max=2.0, wait_jitter=0.2
+    )
+
+
+def _backoff(error: Exception) -> bool | float:
+    if not isinstance(error, Transient):
+        return False
+    return True if error.retry_after is None else min(error.retry_after, RETRY_SECONDS)
+
+
+def _read(call: Call[T], response: httpx2.Response) -> T:
+    return calls.read_answer(
+        call, response.status_code, response.content, response.headers.get("retry-after")
+    )
+
+
+def _unreachable(url: httpx2.URL, error: httpx2.RequestError) -> Transient:
+    return Transient(
+        f"{url} can't be reached ({type(error).__name__}): is the query service up? `hopline status`"
+    )
+
+
+def _require_same(first: str, page: ContentPage) -> None:
+    if page.content_hash != first:
+        msg = f"{page.path} changed while it was read: read it again"
+        raise HoplineError(msg)
+
+
+def _base(url: str) -> str:
+    try:
+        parsed = httpx2.URL(url)
+    except (httpx2.InvalidURL, ValueError) as exc:
+        msg = f"{url!r} is no address: set HOPLINE_API_URL to something like http://127.0.0.1:8470"
+        raise ConfigurationError(msg) from exc
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        msg = f"{url!r} is no address: set HOPLINE_API_URL to something like http://127.0.0.1:8470"
+        raise ConfigurationError(msg)
+    return url
+
+
+def _headers(key: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}", "accept": "application/json, application/problem+json"}
