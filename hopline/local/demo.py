@@ -1,0 +1,150 @@
+"""A stack of its own for the example vault: own data, own ports, started anew each time."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hopline.local.down import stop_stack
+from hopline.local.engine_homes import Say
+from hopline.local.folders import StackFolders
+from hopline.local.ports import free_ports, is_free
+from hopline.settings import LocalSettings, default_data_dir
+from indexers.errors import ConfigurationError, HoplineError
+from search_api.settings import ApiSettings
+
+PREFIX = "hopline-demo"
+_SEARCHABLE_SECONDS = 180.0
+#: Settings of the engines and of the machine; all others would make the demo another one on every machine.
+_KEPT = (
+    "HOPLINE_JAVA_HOME",
+    "HOPLINE_KAFKA__",
+    "HOPLINE_OPENSEARCH__",
+    "HOPLINE_LOCAL__",
+    "HOPLINE_EMBEDDER__",
+)
+
+
+def demo_dir() -> Path:
+    """Beside the data of a real stack, never in it."""
+    return default_data_dir().with_name("hopline-demo")
+
+
+def example_vault() -> Path:
+    vault = Path(__file__).resolve().parents[2] / "examples" / "vault"
+    if not vault.is_dir():
+        raise ConfigurationError(f"{vault} is missing: the demo runs from a checkout")
+    return vault
+
+
+def config_file() -> Path:
+    return demo_dir() / "demo.toml"
+
+
+def begin_anew(say: Say) -> None:
+    """Stop an earlier demo and remove what it left; nothing else is touched."""
+    stop_demo(say)
+    shutil.rmtree(demo_dir(), ignore_errors=True)
+    demo_dir().mkdir(parents=True)
+    demo_dir().chmod(0o755)
+    config_file().write_text(_configuration(), encoding="utf-8")
+
+
+def stop_demo(say: Say) -> bool:
+    return stop_stack(StackFolders(demo_dir()), say)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoCommands:
+    """Runs `hopline …` as its user would, on the demo's configuration."""
+
+    env: Mapping[str, str]
+
+    @classmethod
+    def on_demo(cls) -> DemoCommands:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("HOPLINE_") or k.startswith(_KEPT)}
+        source = str(Path(__file__).resolve().parents[2])
+        path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
+        return cls(env=kept | {"HOPLINE_CONFIG": str(config_file()), "PYTHONPATH": path})
+
+    def show(self, *arguments: str) -> None:
+        """The command's output is for the reader. Raises HoplineError when it fails."""
+        done = subprocess.run(self._argv(arguments), env=self.env, check=False)  # noqa: S603 - ourselves
+        if done.returncode != 0:
+            raise HoplineError(f"`hopline {' '.join(arguments)}` failed (exit {done.returncode})")
+
+    def answer(self, *arguments: str) -> Any:
+        """The JSON of a command with --json; a non-zero exit is part of the answer (`status`)."""
+        argv = self._argv((*arguments, "--json"))
+        done = subprocess.run(argv, env=self.env, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - ourselves
+        try:
+            return json.loads(done.stdout)
+        except ValueError as exc:
+            raise HoplineError(f"`hopline {' '.join(arguments)}`: {done.stderr.strip()}") from exc
+
+    def _argv(self, arguments: tuple[str, ...]) -> list[str]:
+        return [sys.executable, "-m", "hopline", *arguments]
+
+
+def wait_searchable(commands: DemoCommands, say: Say) -> int:
+    """Until the first scan is over and no agent has anything waiting; gives the number of files."""
+    deadline = time.monotonic() + _SEARCHABLE_SECONDS
+    told = ""
+    while time.monotonic() < deadline:
+        status = commands.answer("status")
+        progress = _progress(status)
+        if progress != told:
+            say(f"  {progress}")
+            told = progress
+        if is_searchable(status):
+            return sum(int(root["files"]) for root in status["vaults"])
+        time.sleep(0.5)
+    raise HoplineError(
+        f"not searchable after {_SEARCHABLE_SECONDS:.0f} s ({told}); see {demo_dir() / 'logs'}"
+    )
+
+
+def is_searchable(status: Mapping[str, Any]) -> bool:
+    scanned = bool(status["vaults"]) and all(root["last_scan"] for root in status["vaults"])
+    return scanned and bool(status["lag"]) and all(behind == 0 for behind in status["lag"].values())
+
+
+def _progress(status: Mapping[str, Any]) -> str:
+    scans = [f"{root['state']} {root['root']}: {root['files']} files" for root in status["vaults"]]
+    waiting = [f"{agent} has {behind} waiting" for agent, behind in status["lag"].items() if behind]
+    return "; ".join([*scans, *waiting]) or "waiting for the watcher"
+
+
+def _configuration() -> str:
+    """The usual ports where they are free, so that a running stack is never in the way."""
+    taken: set[int] = set()
+
+    def choose(usual: int, count: int) -> int:
+        wanted = range(usual, usual + count)
+        free = all(is_free(port) and port not in taken for port in wanted)
+        first = usual if free else free_ports(count, without=taken)
+        taken.update(range(first, first + count))
+        return first
+
+    usual = LocalSettings()
+    kafka, opensearch = choose(usual.kafka_port, 2), choose(usual.opensearch_port, 2)
+    api = choose(ApiSettings().port, 1)
+    # JSON strings are TOML strings.
+    return "\n".join(
+        (
+            f"prefix = {json.dumps(PREFIX)}",
+            f"[local]\ndata_dir = {json.dumps(str(demo_dir()))}",
+            f"kafka_port = {kafka}\nopensearch_port = {opensearch}",
+            f"[api]\nport = {api}",
+            f"[[vaults]]\nname = {json.dumps('example')}\npath = {json.dumps(str(example_vault()))}",
+            "",
+        )
+    )
