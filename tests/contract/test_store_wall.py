@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -11,9 +12,13 @@ import pytest
 
 from indexers.domain.identity import Namespace, Principal, Scope, TenantId
 from indexers.errors import RefusedRequest
+from indexers.opensearch.connect import connect
 from indexers.opensearch.gate import Gate, GatedSearch, RowRef, RowWrite
+from indexers.opensearch.retry import RetryPolicy
 from indexers.opensearch.rows import Index, OwnedRow
+from indexers.settings import OpenSearchSettings
 from tests.conftest import Stack
+from tests.contract.fault_proxy import FaultProxy
 from tests.store import chunk_row, document_row, gate_row, link_row, namespace, opened_gate, principal
 
 pytestmark = pytest.mark.engines
@@ -275,3 +280,23 @@ async def test_the_engines_own_refusals_are_told(gate: Gate) -> None:
     body = {"query": {"range": {"indexed_at": {"gte": "no date"}}}}
     with pytest.raises(RefusedRequest, match="no date"):
         await gate.search_many([GatedSearch(principal=principal(), index=Index.DOCUMENTS, body=body)])
+
+
+async def test_a_scan_that_is_left_early_closes_its_point_in_time(gate: Gate, stack: Stack) -> None:
+    me = Principal.pipeline(TenantId("acme"))
+    write = RowWrite(principal=me, index=Index.GATE, row_id="r", action="index", row=gate_row(), version=1)
+    await gate.write([write])
+    await gate.refresh(Index.GATE)
+    async with FaultProxy(stack.opensearch_url) as proxy:
+        client = connect(OpenSearchSettings(), proxy.url)
+        names, retry = gate._names, RetryPolicy.once()
+        watched = Gate(client, names, retry=retry, settings=OpenSearchSettings())
+        async with contextlib.aclosing(watched.scan(me, Index.GATE, {"match_all": {}})) as rows:
+            async for _row in rows:
+                break
+        await watched.close()
+        assert [(seen.method, seen.path.rpartition("/")[2]) for seen in proxy.seen] == [
+            ("POST", "point_in_time"),
+            ("POST", "_search"),
+            ("DELETE", "point_in_time"),
+        ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
+from typing import Any
 
 import msgspec
 import pytest
@@ -182,9 +183,10 @@ async def test_replace_if_loses_to_another_writer(gate: Gate) -> None:
 async def test_long_paths_targets_and_words_cost_no_document(gate: Gate) -> None:
     long = "경로/" * 1_000 + "a" * 9_000
     names = dict.fromkeys(["path", "vault_path", "path_key", "name_key", "title"], long)
-    lists = dict.fromkeys(["tags", "alias_keys", "aliases"], [long])
+    lists = {"tags": [long], "alias_keys": [long], "aliases": [long]}
     dates = {"created_at": "when pigs fly", "expires_at": "2026-13-45"}
-    document = document_row(**names, **lists, **dates, body="b" * 40_000 + " -." * 20_000)
+    values: dict[str, Any] = {**names, **lists, **dates}
+    document = document_row(**values, body="b" * 40_000 + " -." * 20_000)
     link = link_row(target=long * 3, target_key=long * 3, target_name_key=long, from_path=long)
     results = await gate.write([put("d", document), put("l", link, index=Index.LINKS)])
     assert results == [
