@@ -1,0 +1,282 @@
+"""From one file's bytes to the rows it shall have. Pure; ingest writes them, verify compares with them."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from indexers.domain import chunking, hashing, links, markdown, names
+from indexers.domain.identity import DocumentKey, LinkId, Namespace, link_id
+from indexers.domain.text import decode_text
+from indexers.opensearch.rows import DocumentRow, GateRow, LinkRow
+from indexers.ports import TokenCounter
+from indexers.settings import IndexingSettings
+
+DOC_TYPES = ("note", "memory", "context", "skill", "session_summary")
+#: Files that say by their name where their text comes from.
+SOURCE_BY_NAME = {"identity": "identity.md", "user": "USER.md", "memory": "MEMORY.md"}
+#: Places kept of one edge; more of them tell a reader nothing new.
+OCCURRENCES_MAX = 100
+#: The spans travel in one event: of a file that is all headings, the chunks beyond this have no vector.
+SPANS_MAX_BYTES = 1_000_000
+SPAN_BYTES = 200
+WARNING_CHUNKS = "chunks_left_out"
+#: Beyond the cap, so that the cut can be placed between two code points.
+CUT_MARGIN_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexVersions:
+    """What decides how bytes become rows. Another value of any: the same bytes are indexed again."""
+
+    parser: str
+    chunker: str
+    model_id: str
+
+    @classmethod
+    def of(cls, counter: TokenCounter, model_id: str, settings: IndexingSettings) -> IndexVersions:
+        chunker = chunking.chunker_version(counter, settings.chunk_max_tokens)
+        return cls(parser=markdown.PARSER_VERSION, chunker=chunker, model_id=model_id)
+
+    @property
+    def fingerprint(self) -> str:
+        return hashing.versions_fingerprint(self.parser, self.chunker, self.model_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileContent:
+    """A file's bytes as far as they are indexed, with the hash and size of all of them."""
+
+    head: bytes
+    size: int
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One sight of one document: who, where on disk, and the event that told of it."""
+
+    document: DocumentKey
+    vault_path: str
+    version: int
+    event_id: str
+    modified_at: str | None = None
+    moved_from: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedChunk:
+    ordinal: int
+    start: int
+    end: int
+    heading_path: tuple[str, ...]
+    chunk_hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedDocument:
+    row: DocumentRow
+    links: dict[LinkId, LinkRow]
+    chunks: tuple[PlannedChunk, ...]
+    #: The text that the chunks' offsets point into.
+    text: str
+
+
+def plan_document(
+    seen: Seen,
+    content: FileContent,
+    *,
+    counter: TokenCounter,
+    settings: IndexingSettings,
+    versions: IndexVersions,
+    indexed_at: str,
+) -> PlannedDocument:
+    """Rows of a living document. Counts tokens, so it takes milliseconds to seconds: off the event loop."""
+    decoded = decode_text(content.head, max_bytes=settings.document_max_bytes)
+    text = decoded.text if decoded.is_text else ""
+    note = markdown.parse(text, path=seen.document.path, frontmatter_max_bytes=settings.frontmatter_max_bytes)
+    spans = chunking.chunk(note, counter=counter, max_tokens=settings.chunk_max_tokens)
+    chunks = _within_budget([_planned_chunk(note.text, span) for span in spans])
+    left_out = decoded.left_out_bytes + content.size - len(content.head)
+    row = _document_row(seen, content, note, versions, indexed_at, left_out)
+    reason = None if chunks else ("empty" if decoded.is_text else "not_text")
+    warnings = sorted(
+        {*row.warnings, *decoded.warnings, *((WARNING_CHUNKS,) if len(chunks) < len(spans) else ())}
+    )
+    row = msgspec.structs.replace(row, no_vector_reason=reason, warnings=warnings)
+    return PlannedDocument(row=row, links=_link_rows(seen, note.links), chunks=chunks, text=note.text)
+
+
+def tombstone(seen: Seen, *, indexed_at: str, until: str) -> DocumentRow:
+    """What stays of a deleted document: whose it was and how new the deletion is. No text of it."""
+    return DocumentRow(
+        **owner_fields(seen.document.namespace),
+        doc_id=seen.document.doc_id,
+        path=seen.document.path,
+        vault_path=seen.vault_path,
+        path_key="",
+        name_key="",
+        alias_keys=[],
+        title="",
+        abstract="",
+        doc_type="note",
+        source="unknown",
+        tags=[],
+        category=None,
+        aliases=[],
+        terms=[],
+        language=None,
+        content_hash="",
+        size=0,
+        left_out_bytes=0,
+        no_vector_reason="deleted",
+        warnings=[],
+        created_at=None,
+        updated_at=None,
+        indexed_at=indexed_at,
+        valid_from=None,
+        expires_at=None,
+        moved_from=None,
+        version=seen.version,
+        event_id=seen.event_id,
+        parser_version="",
+        chunker_version="",
+        deleted=True,
+        tombstone_until=until,
+    )
+
+
+def gate_row(
+    seen: Seen, *, content_hash: str, versions: str, alias_keys: Sequence[str], deleted: bool
+) -> GateRow:
+    return GateRow(
+        **owner_fields(seen.document.namespace),
+        doc_id=seen.document.doc_id,
+        content_hash=content_hash,
+        versions=versions,
+        version=seen.version,
+        event_id=seen.event_id,
+        deleted=deleted,
+        alias_keys=list(alias_keys),
+    )
+
+
+def owner_fields(namespace: Namespace) -> dict[str, Any]:
+    """The four fields that every row carries."""
+    return {
+        "tenant_id": namespace.tenant_id,
+        "agent_id": namespace.agent_id,
+        "team_id": namespace.team_id,
+        "scope": namespace.scope.value,
+    }
+
+
+def _within_budget(chunks: Sequence[PlannedChunk]) -> tuple[PlannedChunk, ...]:
+    used = 0
+    for at, chunk in enumerate(chunks):
+        used += SPAN_BYTES + sum(len(heading.encode()) + 3 for heading in chunk.heading_path)
+        if used > SPANS_MAX_BYTES:
+            return tuple(chunks[:at])
+    return tuple(chunks)
+
+
+def _planned_chunk(text: str, span: chunking.Chunk) -> PlannedChunk:
+    embedded = chunking.embedding_text(span.heading_path, text[span.start : span.end])
+    return PlannedChunk(
+        ordinal=span.ordinal,
+        start=span.start,
+        end=span.end,
+        heading_path=tuple(span.heading_path),
+        chunk_hash=chunking.chunk_hash(embedded),
+    )
+
+
+def _document_row(
+    seen: Seen,
+    content: FileContent,
+    note: markdown.ParsedNote,
+    versions: IndexVersions,
+    indexed_at: str,
+    left_out: int,
+) -> DocumentRow:
+    path = seen.document.path
+    front = note.frontmatter
+    warnings = set(note.warnings)
+    doc_type = front.doc_type or "note"
+    if doc_type not in DOC_TYPES:
+        warnings.add("unknown_doc_type")
+        doc_type = "note"
+    keys = links.document_keys(path, front.aliases)
+    moved_from = None if seen.moved_from is None else seen.document.namespace.document(seen.moved_from).doc_id
+    return DocumentRow(
+        **owner_fields(seen.document.namespace),
+        doc_id=seen.document.doc_id,
+        path=path,
+        vault_path=seen.vault_path,
+        path_key=keys.path_key,
+        name_key=keys.name_key,
+        alias_keys=list(keys.alias_keys),
+        title=note.title,
+        abstract=note.abstract,
+        doc_type=doc_type,
+        source=front.source or SOURCE_BY_NAME.get(keys.name_key, "unknown"),
+        tags=list(note.tags),
+        category=front.category,
+        aliases=list(front.aliases),
+        terms=list(note.terms),
+        language=note.language,
+        content_hash=content.content_hash,
+        size=content.size,
+        left_out_bytes=left_out,
+        no_vector_reason=None,
+        warnings=sorted(warnings),
+        created_at=front.created,
+        updated_at=front.updated or seen.modified_at,
+        indexed_at=indexed_at,
+        valid_from=front.valid_from,
+        expires_at=front.expires_at,
+        moved_from=moved_from,
+        version=seen.version,
+        event_id=seen.event_id,
+        parser_version=versions.parser,
+        chunker_version=versions.chunker,
+        deleted=False,
+        tombstone_until=None,
+        body=unicodedata.normalize("NFC", note.text[note.body_start :]),
+    )
+
+
+def _link_rows(seen: Seen, found: Sequence[markdown.FoundLink]) -> dict[LinkId, LinkRow]:
+    """Edges of this version, unresolved: where they lead is decided against what the index holds."""
+    doc_id = seen.document.doc_id
+    rows: dict[LinkId, LinkRow] = {}
+    for link in found:
+        rows[link_id(doc_id, seen.version, link.target_key, link.link_type)] = LinkRow(
+            **owner_fields(seen.document.namespace),
+            from_doc_id=doc_id,
+            from_path=seen.document.path,
+            to_doc_id=None,
+            target=link.target,
+            target_key=link.target_key,
+            target_name_key=names.target_name_key(link.target_key),
+            link_type=link.link_type,
+            occurrences=[_occurrence(place) for place in link.occurrences[:OCCURRENCES_MAX]],
+            resolved=False,
+            ambiguous=False,
+            version=seen.version,
+        )
+    return rows
+
+
+def _occurrence(place: markdown.Occurrence) -> dict[str, object]:
+    return {
+        "start": place.start,
+        "end": place.end,
+        "display": place.display,
+        "context": place.context,
+        "heading": place.heading,
+    }

@@ -1,0 +1,24 @@
+"""A file as it is indexed: the hash of all of it, the bytes up to a cap. Blocking."""
+
+from __future__ import annotations
+
+import hashlib
+
+from indexers.planning import CUT_MARGIN_BYTES, FileContent
+from indexers.ports import VaultFiles
+
+READ_STEP_BYTES = 1_048_576
+
+
+def read_content(files: VaultFiles, path: str, cap_bytes: int) -> FileContent:
+    """Memory stays bounded however large the file is. Raises what `VaultFiles.read` raises."""
+    digest = hashlib.sha256()
+    size = 0
+    head = bytearray()
+    while True:
+        piece = files.read(path, start=size, max_bytes=READ_STEP_BYTES)
+        digest.update(piece)
+        size += len(piece)
+        head += piece[: max(0, cap_bytes + CUT_MARGIN_BYTES - len(head))]
+        if len(piece) < READ_STEP_BYTES:
+            return FileContent(head=bytes(head), size=size, content_hash=f"sha256:{digest.hexdigest()}")

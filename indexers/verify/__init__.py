@@ -1,0 +1,228 @@
+"""Compare a vault with the index: from the files to their rows, and from the rows back. Changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from indexers.domain.identity import DocumentId, Namespace, Principal
+from indexers.errors import VaultUnavailable
+from indexers.linking.targets import resolve_rows
+from indexers.opensearch.find import DOCUMENTS_MAX, Wanted, find_all
+from indexers.opensearch.gate import Gate, RowRef, StoredRow
+from indexers.opensearch.rows import ChunkRow, DocumentRow, GateRow, Index, LinkRow
+from indexers.planning import IndexVersions, PlannedDocument, Seen, plan_document
+from indexers.ports import FileEntry, TokenCounter, VaultFiles
+from indexers.settings import IndexingSettings
+from indexers.vault.content import read_content
+from indexers.verify.files import StoredDocument, compare_document, compare_resolutions
+from indexers.verify.report import Finding, VerifyReport
+
+__all__ = ["Finding", "Verifier", "VerifyReport"]
+
+#: Files or rows compared at once: what bounds memory.
+BATCH = 100
+_CHUNK_FIELDS = tuple(name for name in ChunkRow.__struct_fields__ if name != "vector")
+
+Progress = Callable[[VerifyReport], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verifier:
+    """One vault root against its namespace's rows. Of another tenant, nothing is read."""
+
+    gate: Gate
+    name: str
+    namespace: Namespace
+    files: VaultFiles
+    counter: TokenCounter
+    settings: IndexingSettings
+    versions: IndexVersions
+    progress: Progress = lambda _report: None
+
+    @property
+    def principal(self) -> Principal:
+        """The tenant's own maintenance: what a link resolves to is decided over the whole tenant."""
+        return Principal.pipeline(self.namespace.tenant_id)
+
+    async def run(self) -> VerifyReport:
+        """Raises VaultUnavailable or Transient: then nothing was concluded."""
+        report = VerifyReport(root=self.name)
+        await self.gate.refresh()
+        entries = await asyncio.to_thread(self.files.entries)
+        while batch := await asyncio.to_thread(_next, entries):
+            report.files += len(batch)
+            await self._files(report, batch)
+            self.progress(report)
+        await self._documents(report)
+        await self._owned(report, Index.GATE)
+        await self._owned(report, Index.CHUNKS)
+        await self._owned(report, Index.LINKS)
+        await self._vectors(report)
+        return report
+
+    async def _files(self, report: VerifyReport, entries: Sequence[FileEntry]) -> None:
+        by_id = {self.namespace.document(entry.path).doc_id: entry for entry in entries}
+        stored = await self._stored(list(by_id))
+        links: list[LinkRow] = []
+        for doc_id, entry in by_id.items():
+            document = stored.get(doc_id)
+            if document is None:
+                report.add("missing_document", entry.path, "the file is not in the index")
+                continue
+            planned = await asyncio.to_thread(self._planned, report, entry, document.row)
+            if planned is not None:
+                compare_document(report, planned, document, self.versions)
+            report.chunks += len(document.chunks)
+            links += document.links.values()
+        report.links += len(links)
+        report.dangling += sum(row.to_doc_id is None for row in links)
+        compare_resolutions(report, links, await resolve_rows(self.gate, self.namespace.tenant_id, links))
+
+    def _planned(self, report: VerifyReport, entry: FileEntry, row: DocumentRow) -> PlannedDocument | None:
+        try:
+            content = read_content(self.files, entry.path, self.settings.document_max_bytes)
+        except VaultUnavailable:
+            raise
+        except (OSError, ValueError) as exc:
+            report.add("unreadable_file", entry.path, type(exc).__name__)
+            return None
+        seen = Seen(
+            document=self.namespace.document(entry.path),
+            vault_path=entry.vault_path,
+            version=row.version,
+            event_id=row.event_id,
+        )
+        return plan_document(
+            seen,
+            content,
+            counter=self.counter,
+            settings=self.settings,
+            versions=self.versions,
+            indexed_at=row.indexed_at,
+        )
+
+    async def _stored(self, doc_ids: Sequence[DocumentId]) -> dict[DocumentId, StoredDocument]:
+        """Living documents with all their rows."""
+        rows = await self._rows(Index.DOCUMENTS, doc_ids)
+        gates = await self._rows(Index.GATE, doc_ids)
+        living = [doc_id for doc_id, row in rows.items() if not row.source["deleted"]]
+        chunks = await self._rows_of(Index.CHUNKS, "doc_id", living, _CHUNK_FIELDS)
+        links = await self._rows_of(Index.LINKS, "from_doc_id", living, LinkRow.__struct_fields__)
+        return {
+            doc_id: StoredDocument(
+                row=msgspec.convert(rows[doc_id].source, DocumentRow),
+                gate=msgspec.convert(gates[doc_id].source, GateRow) if doc_id in gates else None,
+                chunks={i: msgspec.convert(s, ChunkRow) for i, s in chunks[doc_id].items()},
+                links={i: msgspec.convert(s, LinkRow) for i, s in links[doc_id].items()},
+            )
+            for doc_id in living
+        }
+
+    async def _rows(self, index: Index, doc_ids: Sequence[DocumentId]) -> dict[DocumentId, StoredRow]:
+        refs = [RowRef(principal=self.principal, row_id=doc_id) for doc_id in doc_ids]
+        found = await self.gate.get_many(index, refs) if refs else []
+        return {doc_id: row for doc_id, row in zip(doc_ids, found, strict=True) if row is not None}
+
+    async def _rows_of(
+        self, index: Index, field: str, doc_ids: Sequence[DocumentId], fields: tuple[str, ...]
+    ) -> dict[str, dict[str, dict[str, Any]]]:
+        """Document → row id → row."""
+        wanted = [
+            Wanted(
+                principal=self.principal,
+                index=index,
+                query={"terms": {field: list(doc_ids[i : i + DOCUMENTS_MAX])}},
+                fields=fields,
+            )
+            for i in range(0, len(doc_ids), DOCUMENTS_MAX)
+        ]
+        grouped: dict[str, dict[str, dict[str, Any]]] = {doc_id: {} for doc_id in doc_ids}
+        for rows in await find_all(self.gate, wanted):
+            for row in rows:
+                grouped[row.source[field]][row.row_id] = row.source
+        return grouped
+
+    async def _documents(self, report: VerifyReport) -> None:
+        """From the rows back: each living document must have its file, under the id that its path gives."""
+        async for rows in self._scan(Index.DOCUMENTS, ("doc_id", "path", "deleted")):
+            for row in rows:
+                path, deleted = row.source["path"], row.source["deleted"]
+                report.tombstones += deleted
+                report.documents += not deleted
+                if row.row_id != self.namespace.document(path).doc_id or row.row_id != row.source["doc_id"]:
+                    report.add("duplicate_row", path, f"document row {row.row_id} is not the path's own")
+                elif not deleted and not await asyncio.to_thread(self._has_file, path):
+                    report.add("orphan_document", path, "there is no such file")
+            self.progress(report)
+
+    def _has_file(self, path: str) -> bool:
+        try:
+            self.files.entry(path)
+        except (FileNotFoundError, ValueError):
+            return False
+        except PermissionError:
+            return True
+        return True
+
+    async def _owned(self, report: VerifyReport, index: Index) -> None:
+        """Rows of documents that don't live (any more)."""
+        field, kind = _OWNERS[index]
+        fields = (field, "deleted") if index is Index.GATE else (field,)
+        async for rows in self._scan(index, fields):
+            owners = sorted({DocumentId(row.source[field]) for row in rows})
+            documents = await self._rows(Index.DOCUMENTS, owners)
+            for row in rows:
+                owner = documents.get(DocumentId(row.source[field]))
+                gone = owner is None or owner.source["deleted"]
+                if gone and not row.source.get("deleted", False):
+                    report.add(kind, row.row_id, f"its document {row.source[field]} does not exist")
+            self.progress(report)
+
+    async def _vectors(self, report: VerifyReport) -> None:
+        query = {
+            "bool": {"filter": [owned_by(self.namespace)], "must_not": [{"exists": {"field": "vector"}}]}
+        }
+        without = await self.gate.count(self.principal, Index.CHUNKS, query)
+        for _ in range(without):
+            report.add("missing_vector", self.name, "a chunk row without a vector")
+
+    async def _scan(self, index: Index, fields: tuple[str, ...]) -> AsyncGenerator[list[StoredRow], None]:
+        rows: list[StoredRow] = []
+        query = owned_by(self.namespace)
+        async with aclosing(self.gate.scan(self.principal, index, query, fields=fields)) as scan:
+            async for row in scan:
+                rows.append(row)
+                if len(rows) == BATCH:
+                    yield rows
+                    rows = []
+        if rows:
+            yield rows
+
+
+_OWNERS: dict[Index, tuple[str, Any]] = {
+    Index.GATE: ("doc_id", "orphan_gate"),
+    Index.CHUNKS: ("doc_id", "orphan_chunk"),
+    Index.LINKS: ("from_doc_id", "orphan_link"),
+}
+
+
+def owned_by(namespace: Namespace) -> dict[str, Any]:
+    """Rows of this namespace: within the tenant, other agents' and scopes' rows are other roots' affair."""
+    terms: list[dict[str, Any]] = [
+        {"term": {"agent_id": namespace.agent_id}},
+        {"term": {"scope": namespace.scope.value}},
+    ]
+    if namespace.team_id is not None:
+        terms.append({"term": {"team_id": namespace.team_id}})
+    return {"bool": {"filter": terms}}
+
+
+def _next(entries: Iterator[FileEntry]) -> list[FileEntry]:
+    return list(islice(entries, BATCH))

@@ -1,0 +1,89 @@
+"""What ingest and embed need of the settings, and the gate as both of them hold it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from indexers.embedders.factory import ModelIdentity
+from indexers.errors import ConfigurationError, Transient
+from indexers.opensearch.connect import connect
+from indexers.opensearch.gate import Gate
+from indexers.opensearch.names import IndexNames
+from indexers.opensearch.retry import RetryPolicy
+from indexers.settings import EmbedderSettings, IndexingSettings, OpenSearchSettings, VaultRoot
+from streams.context import AgentContext, AgentSpec
+from streams.settings import AgentSettings, KafkaSettings
+from streams.topics import Topics
+
+#: Tries inside one request of the gate; beyond them the whole stage is held and shown as held.
+GATE_ATTEMPTS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentConfig:
+    prefix: str
+    roots: tuple[VaultRoot, ...]
+    kafka: KafkaSettings
+    kafka_servers: str
+    opensearch: OpenSearchSettings
+    opensearch_url: str
+    embedder: EmbedderSettings
+    indexing: IndexingSettings
+    agent: AgentSettings
+
+    @property
+    def topics(self) -> Topics:
+        return Topics(self.prefix)
+
+    def spec(self, name: str) -> AgentSpec:
+        return AgentSpec(
+            name=name,
+            topics=self.topics,
+            kafka=self.kafka,
+            servers=self.kafka_servers,
+            settings=self.agent,
+        )
+
+    def gate(self, retry: RetryPolicy) -> Gate:
+        return Gate(
+            connect(self.opensearch, self.opensearch_url),
+            IndexNames(prefix=self.prefix, dedicated_tenants=self.opensearch.dedicated_tenants),
+            retry=retry,
+            settings=self.opensearch,
+        )
+
+
+@asynccontextmanager
+async def open_gate(config: AgentConfig, context: AgentContext) -> AsyncIterator[Gate]:
+    """Waits inside a request are counted, and seen by liveness as tries."""
+
+    def on_wait(_reason: str, _seconds: float) -> None:
+        context.metrics.retries.labels(dependency="opensearch").inc()
+        context.liveness.tried("opensearch")
+
+    gate = config.gate(RetryPolicy(attempts=GATE_ATTEMPTS, on_wait=on_wait))
+    try:
+        yield gate
+    finally:
+        await gate.close()
+
+
+async def require_indices(gate: Gate, model: ModelIdentity) -> None:
+    """Make what is missing. Raises Transient while only the embed agent can tell the vectors' dimension."""
+    if model.dimension is not None:
+        await gate.ensure_indices(
+            dimension=model.dimension, pair_id=model.pair_id, cosine_floor=model.cosine_floor
+        )
+        return
+    space = await gate.vector_space()
+    if not space.pair_id:
+        msg = "the indices are not there yet; the embed agent makes them"
+        raise Transient(msg)
+    if space.pair_id != model.pair_id:
+        msg = (
+            f"the index holds vectors of {space.pair_id}, but the configured embedder makes those of "
+            f"{model.pair_id}: set HOPLINE_EMBEDDER__MODEL back, or run `hopline rebuild`"
+        )
+        raise ConfigurationError(msg)

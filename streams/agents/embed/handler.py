@@ -1,0 +1,148 @@
+"""The embed agent's batch: texts, known vectors, the model for the rest, chunk rows, nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from indexers.domain.text import decode_text
+from indexers.errors import PoisonRecord
+from indexers.opensearch.gate import Gate
+from indexers.opensearch.rows import Index
+from indexers.settings import IndexingSettings
+from streams.agents.embed.decode import Texts, Word, decode_words, newest_of_each, texts_of
+from streams.agents.embed.model import Model, keyed_texts
+from streams.agents.embed.moves import carry_over
+from streams.agents.embed.reuse import Vector, VectorKey, stored_vectors
+from streams.agents.embed.write import (
+    Embedded,
+    document_states,
+    remove_outdated,
+    remove_superseded,
+    vectors_of,
+    write_chunks,
+)
+from streams.agents.vaults import Vaults, read_vault
+from streams.batch import Poisoned, Record
+from streams.context import AgentContext
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A batch with all its vectors. `outdated`: records of documents that have changed since."""
+
+    embedded: list[Embedded]
+    deletions: list[Word]
+    poisoned: list[Poisoned]
+    outdated: int
+
+
+@dataclass(slots=True, kw_only=True)
+class EmbedHandler:
+    """`BatchHandler` of the embed agent. `files`: a thread for vault reads, apart from the model's."""
+
+    gate: Gate
+    vaults: Vaults
+    model: Model
+    settings: IndexingSettings
+    context: AgentContext
+    files: Executor
+    #: Vectors of the batch that may still be on its way into the store.
+    _under_way: dict[VectorKey, Vector] = field(default_factory=dict)
+
+    async def prepare(self, records: Sequence[Record]) -> Prepared:
+        words, poisoned = decode_words(records)
+        newest = newest_of_each(words)
+        current = await self.context.hold("opensearch", lambda: self._current(newest))
+        deletions = [word for word in current if word.is_deletion]
+        texts, unreadable = await self._texts([word for word in current if not word.is_deletion])
+        vectors, refused = await self._vectors(texts)
+        parked = {p.record.place for p in refused}
+        embedded = [vectors_of(t.word, vectors) for t in texts if t.word.record.place not in parked]
+        self._under_way = vectors
+        return Prepared(
+            embedded=embedded,
+            deletions=deletions,
+            poisoned=[*poisoned, *unreadable, *refused],
+            outdated=len(words) - len(embedded) - len(deletions) - len(unreadable) - len(refused),
+        )
+
+    async def commit(self, prepared: Prepared) -> None:
+        rejected = await self.context.hold("opensearch", lambda: self._store(prepared))
+        await self.context.park([*prepared.poisoned, *rejected])
+        self.context.metrics.skipped.labels(reason="older").inc(prepared.outdated)
+
+    async def _current(self, words: Sequence[Word]) -> list[Word]:
+        """Without those that a later event overtook. Versions only grow, so this may be asked early."""
+        states = await document_states(self.gate, words)
+        return [w for w in words if (state := states.get(w.doc_id)) is not None and not state.overtakes(w)]
+
+    async def _texts(self, words: Sequence[Word]) -> tuple[list[Texts], list[Poisoned]]:
+        texts: list[Texts] = []
+        poisoned: list[Poisoned] = []
+        for word in words:
+            try:
+                found = await self.context.hold("vault", lambda w=word: self._texts_of(w))  # type: ignore[misc]
+            except PoisonRecord as error:
+                poisoned.append(Poisoned(record=word.record, error=error))
+            else:
+                if found is not None:
+                    texts.append(found)
+        return texts, poisoned
+
+    async def _texts_of(self, word: Word) -> Texts | None:
+        """None: the file has changed since, its next event is on the way."""
+        event = word.event
+        if event.text is not None or not event.chunks:
+            found = texts_of(word, event.text or "")
+            if found is None:
+                raise PoisonRecord("hash_mismatch", f"{event.path}: a chunk's hash is not that of its text")
+            return found
+        loop = asyncio.get_running_loop()
+        text = await loop.run_in_executor(self.files, self._read, word)
+        return None if text is None else texts_of(word, text)
+
+    def _read(self, word: Word) -> str | None:
+        cap = self.settings.document_max_bytes
+        try:
+            content = read_vault(self.vaults, word.event.document, cap)
+        except FileNotFoundError:
+            return None
+        if content.content_hash != word.event.content_hash:
+            return None
+        return decode_text(content.head, max_bytes=cap).text
+
+    async def _vectors(self, texts: Sequence[Texts]) -> tuple[dict[VectorKey, Vector], list[Poisoned]]:
+        keys = [key for document in texts for key, _ in keyed_texts(document)]
+        if not keys:
+            return {}, []
+        known = await self.context.hold("opensearch", lambda: self._known(keys))
+        computed, refused = await self.model.embed(texts, known)
+        embeddings = self.context.metrics.embeddings
+        embeddings.labels(outcome="computed").inc(len(computed))
+        embeddings.labels(outcome="reused").inc(len(keys) - len(computed))
+        return known | computed, refused
+
+    async def _known(self, keys: Sequence[VectorKey]) -> dict[VectorKey, Vector]:
+        under_way = {key: self._under_way[key] for key in keys if key in self._under_way}
+        await self.gate.refresh(Index.CHUNKS)
+        missing = [key for key in keys if key not in under_way]
+        return under_way | await stored_vectors(self.gate, missing, self.model.embedder.model_id)
+
+    async def _store(self, prepared: Prepared) -> list[Poisoned]:
+        model_id = self.model.embedder.model_id
+        rejected = await write_chunks(self.gate, prepared.embedded, model_id)
+        upserts = [document.word for document in prepared.embedded]
+        if any(word.event.moved_to for word in prepared.deletions):
+            await self.gate.refresh(Index.CHUNKS)
+            await carry_over(self.gate, prepared.deletions, model_id)
+        words = [*upserts, *prepared.deletions]
+        if words:
+            await remove_outdated(self.gate, words, model_id)
+            await remove_superseded(self.gate, upserts)
+        return rejected

@@ -1,0 +1,49 @@
+"""The ingest agent: file changes, memory writes → document rows, edges, the word to the later agents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+
+from indexers.embedders.factory import identify_model, load_token_counter
+from indexers.planning import IndexVersions
+from streams.agents.config import AgentConfig, open_gate, require_indices
+from streams.agents.ingest.handler import IngestHandler, Prepared
+from streams.agents.ingest.plan import Planner
+from streams.agents.vaults import Vaults
+from streams.context import AgentContext
+from streams.worker import run_agent
+
+#: Room for key, headers and the batch around one record.
+RECORD_MARGIN_BYTES = 4_096
+
+
+async def run(config: AgentConfig) -> None:
+    """Until SIGTERM or SIGINT."""
+    await run_agent(config.spec("ingest"), lambda context: open_handler(config, context))
+
+
+@asynccontextmanager
+async def open_handler(config: AgentConfig, context: AgentContext) -> AsyncIterator[IngestHandler]:
+    vaults = Vaults.of_roots(config.roots)
+    counter = await asyncio.to_thread(load_token_counter, config.embedder)
+    model = identify_model(config.embedder)
+    versions = IndexVersions.of(counter, model.model_id, config.indexing)
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="ingest") as executor:
+        async with open_gate(config, context) as gate:
+            await context.hold("opensearch", lambda: require_indices(gate, model))
+            yield IngestHandler(
+                gate=gate,
+                vaults=vaults,
+                topics=config.topics,
+                planner=Planner(counter=counter, settings=config.indexing, versions=versions),
+                context=context,
+                executor=executor,
+                inline_max_bytes=config.indexing.inline_max_bytes,
+                event_max_bytes=config.kafka.max_message_bytes - RECORD_MARGIN_BYTES,
+            )
+
+
+__all__ = ["IngestHandler", "Prepared", "open_handler", "run"]

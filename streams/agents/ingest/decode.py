@@ -1,0 +1,98 @@
+"""Records of both input topics → what there is to decide about each document. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from indexers.domain.identity import DocumentId, DocumentKey
+from indexers.errors import PoisonRecord
+from streams.batch import Poisoned, Record
+from streams.events import FileChange, MemoryWrite, decode
+from streams.topics import Topics
+
+KINDS = ("upserted", "deleted")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """One event and the record that carried it."""
+
+    record: Record
+    event: FileChange | MemoryWrite
+
+    @property
+    def document(self) -> DocumentKey:
+        return self.event.document
+
+    @property
+    def order(self) -> tuple[int, str]:
+        return (self.event.version, self.event.event_id)
+
+    @property
+    def is_deletion(self) -> bool:
+        return isinstance(self.event, FileChange) and self.event.kind == "deleted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contest:
+    """The events of one document within a batch: the newest wins.
+
+    `write_before` is the newest memory write among the others. If the newest event turns out to be a mere sight
+    of the file as it was before that write, the write still has to be done.
+    """
+
+    newest: Arrival
+    write_before: Arrival | None
+    superseded: int
+
+    @property
+    def arrivals(self) -> tuple[Arrival, ...]:
+        return (self.newest,) if self.write_before is None else (self.newest, self.write_before)
+
+
+def decode_inputs(records: Sequence[Record], topics: Topics) -> tuple[list[Arrival], list[Poisoned]]:
+    arrivals: list[Arrival] = []
+    poisoned: list[Poisoned] = []
+    for record in records:
+        try:
+            arrivals.append(Arrival(record=record, event=_decode_one(record, topics)))
+        except PoisonRecord as error:
+            poisoned.append(Poisoned(record=record, error=error))
+    return arrivals, poisoned
+
+
+def contests(arrivals: Sequence[Arrival]) -> dict[DocumentId, Contest]:
+    grouped: defaultdict[DocumentId, list[Arrival]] = defaultdict(list)
+    for arrival in arrivals:
+        grouped[arrival.document.doc_id].append(arrival)
+    return {doc_id: _contest(members) for doc_id, members in grouped.items()}
+
+
+def _contest(members: Sequence[Arrival]) -> Contest:
+    newest, *others = sorted(members, key=lambda arrival: arrival.order, reverse=True)
+    writes = [other for other in others if isinstance(other.event, MemoryWrite)]
+    observed = isinstance(newest.event, FileChange) and not newest.is_deletion
+    return Contest(
+        newest=newest, write_before=writes[0] if observed and writes else None, superseded=len(others)
+    )
+
+
+def _decode_one(record: Record, topics: Topics) -> FileChange | MemoryWrite:
+    if record.topic == topics.memory_writes:
+        return decode(record.value, MemoryWrite)
+    change = decode(record.value, FileChange)
+    if change.kind not in KINDS:
+        raise PoisonRecord("invalid_fields", f"kind {change.kind!r} is none of {', '.join(KINDS)}")
+    for other in (change.moved_from, change.moved_to):
+        if other is not None:
+            _check_path(change, other)
+    return change
+
+
+def _check_path(change: FileChange, path: str) -> None:
+    try:
+        change.namespace.document(path)
+    except ValueError as exc:
+        raise PoisonRecord("invalid_fields", str(exc)) from exc

@@ -1,0 +1,141 @@
+"""What each document of a batch needs: nothing, or work. Pure; planning is CPU, so off the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from indexers.domain.hashing import Decision, decide
+from indexers.domain.identity import DocumentId
+from indexers.errors import PoisonRecord
+from indexers.opensearch.rows import GateRow
+from indexers.planning import FileContent, IndexVersions, PlannedDocument, Seen, plan_document, tombstone
+from indexers.ports import TokenCounter
+from indexers.settings import IndexingSettings
+from streams.agents.ingest.decode import Arrival, Contest
+from streams.agents.ingest.work import Work
+from streams.events import FileChange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """An arrival with the bytes it speaks of; None: no such file."""
+
+    arrival: Arrival
+    content: FileContent | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One document's events of the batch, with their bytes."""
+
+    newest: Sight
+    write_before: Sight | None
+    superseded: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Decided:
+    """What the gate lets through, and how many events it doesn't."""
+
+    to_do: list[Sight] = field(default_factory=list)
+    same: int = 0
+    older: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planner:
+    """Turns sights into work. Thread-safe as far as the counter is."""
+
+    counter: TokenCounter
+    settings: IndexingSettings
+    versions: IndexVersions
+
+    def work(self, sight: Sight, former: GateRow | None, vault_path: str, now: datetime) -> Work:
+        """Raises PoisonRecord for a text that the parser can't take."""
+        seen = seen_of(sight.arrival, vault_path)
+        stamp = now.isoformat(timespec="milliseconds")
+        if sight.content is None:
+            until = (now + timedelta(days=self.settings.tombstone_days)).isoformat(timespec="milliseconds")
+            row = tombstone(seen, indexed_at=stamp, until=until)
+            return Work(arrival=sight.arrival, seen=seen, row=row, planned=None, former=former)
+        planned = self._plan(seen, sight.content, stamp)
+        return Work(arrival=sight.arrival, seen=seen, row=planned.row, planned=planned, former=former)
+
+    def _plan(self, seen: Seen, content: FileContent, stamp: str) -> PlannedDocument:
+        try:
+            return plan_document(
+                seen,
+                content,
+                counter=self.counter,
+                settings=self.settings,
+                versions=self.versions,
+                indexed_at=stamp,
+            )
+        except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as exc:
+            # A bug in the parser costs one document, which its letter names, not the partition.
+            raise PoisonRecord("parse_failed", f"{seen.document.path}: {type(exc).__name__}") from exc
+
+
+def decide_all(
+    choices: Mapping[DocumentId, Choice], rows: Mapping[DocumentId, GateRow], versions: str
+) -> Decided:
+    decided = Decided()
+    for doc_id, choice in choices.items():
+        decided.older += choice.superseded
+        row = rows.get(doc_id)
+        verdict = decide_sight(choice.newest, versions, row)
+        before = choice.write_before
+        if verdict is Decision.SKIP_SAME and before is not None:
+            # The newest event saw the file as it was: the write before it is not done yet.
+            decided.same += 1
+            decided.older -= 1
+            verdict, sight = decide_sight(before, versions, row), before
+        else:
+            sight = choice.newest
+        match verdict:
+            case Decision.INDEX:
+                decided.to_do.append(sight)
+            case Decision.SKIP_SAME:
+                decided.same += 1
+            case Decision.SKIP_OLDER:
+                decided.older += 1
+    return decided
+
+
+def decide_sight(sight: Sight, versions: str, row: GateRow | None) -> Decision:
+    event = sight.arrival.event
+    return decide(
+        event_version=event.version,
+        event_id=event.event_id,
+        content_hash=None if sight.content is None else sight.content.content_hash,
+        versions=versions,
+        row=row,
+    )
+
+
+def choice_of(contest: Contest, sights: Mapping[tuple[str, int, int], Sight]) -> Choice | None:
+    """None where no event of the document could be read; those are in dead letters."""
+    readable = [sights[a.record.place] for a in contest.arrivals if a.record.place in sights]
+    if not readable:
+        return None
+    newest, *others = readable
+    return Choice(newest=newest, write_before=others[0] if others else None, superseded=contest.superseded)
+
+
+def seen_of(arrival: Arrival, vault_path: str) -> Seen:
+    event = arrival.event
+    change = event if isinstance(event, FileChange) else None
+    return Seen(
+        document=arrival.document,
+        vault_path=vault_path,
+        version=event.version,
+        event_id=event.event_id,
+        modified_at=event.occurred_at if change is None else change.modified_at,
+        moved_from=None if change is None else change.moved_from,
+    )
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
