@@ -107,7 +107,8 @@ def read_answer(call: Call[T], status: int, body: bytes, retry_after: str | None
             raise HoplineError(msg) from exc
     problem = _problem(status, body)
     if status in (429, 502, 503, 504):
-        raise Transient(problem.detail, float(retry_after) if (retry_after or "").isdecimal() else None)
+        wait = retry_after or ""
+        raise Transient(problem.detail, float(wait) if wait.isdecimal() else None)
     raise _ERRORS.get(status, ApiError)(problem)
 
 

@@ -144,9 +144,7 @@ class TraceAnswer(Answer):
     keyword_hits: int
     vector_hits: int
     filter_mode: str
-    query_words_left_out: int = Field(
-        description="Words of a very long query that the keyword part left out."
-    )
+    query_words_left_out: int = Field(description="Words of a long query that the keyword part left out.")
     query_vector_cached: bool
     steps_ms: dict[str, float]
     stages: list[StageAnswer]

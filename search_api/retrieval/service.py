@@ -58,6 +58,17 @@ class _Steps:
             self.metrics.step_seconds.labels(step=name).observe(seconds)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """What one request found before ranking."""
+
+    recalled: Recalled
+    passing: Passing
+    #: Whether the query's vector was known; None without the vector part.
+    cached: bool | None
+    steps: _Steps
+
+
 class SearchService:
     def __init__(
         self,
@@ -85,25 +96,21 @@ class SearchService:
         size = self._page_size(request)
         list_name = _list_name(principal, request, self._settings.candidates)
         after = _position(request.cursor, list_name)
-        steps = _Steps(self._metrics)
-        recalled, passing, cached = await self._recalled(principal, request, steps)
-        ranked, records = run_stages(recalled.candidates, self._ranking(recalled, request.parts))
+        run = await self._run(principal, request)
+        ranked, records = run_stages(run.recalled.candidates, self._ranking(run.recalled, request.parts))
         shown, following = page(ranked, after=after, size=size)
-        with steps.timed("excerpts"):
+        with run.steps.timed("excerpts"):
             hits = await self._hits(shown, request.query)
         self._count(records)
         return SearchAnswer(
             hits=hits,
             candidates=len(ranked),
             next_cursor=None if following is None else encode_cursor(following, list_name),
-            trace=self._trace(request.query, recalled, passing, steps, records, cached=cached)
-            if request.explain
-            else None,
+            trace=self._trace(request.query, run, records) if request.explain else None,
         )
 
-    async def _recalled(
-        self, principal: Principal, request: SearchRequest, steps: _Steps
-    ) -> tuple[Recalled, Passing, bool | None]:
+    async def _run(self, principal: Principal, request: SearchRequest) -> _Run:
+        steps = _Steps(self._metrics)
         with steps.timed("filter"):
             passing = await self._recall.passing(principal, request.parts, request.filters)
         vector, cached = await self._vector(principal, request, steps)
@@ -116,7 +123,7 @@ class SearchService:
                 vector=vector,
                 passing=passing,
             )
-        return recalled, passing, cached
+        return _Run(recalled=recalled, passing=passing, cached=cached, steps=steps)
 
     async def _vector(
         self, principal: Principal, request: SearchRequest, steps: _Steps
@@ -180,36 +187,28 @@ class SearchService:
             counter.labels(stage=record.stage, direction="in").inc(record.candidates_in)
             counter.labels(stage=record.stage, direction="out").inc(record.candidates_out)
 
-    def _trace(
-        self,
-        query: str,
-        recalled: Recalled,
-        passing: Passing,
-        steps: _Steps,
-        records: Sequence[StageRecord],
-        *,
-        cached: bool | None,
-    ) -> TraceAnswer:
+    def _trace(self, query: str, run: _Run, records: Sequence[StageRecord]) -> TraceAnswer:
         return TraceAnswer(
-            embedding_model=None if cached is None else self._vectors.embedder.model_id,
+            embedding_model=None if run.cached is None else self._vectors.embedder.model_id,
             candidate_depth=self._settings.candidates,
-            keyword_hits=recalled.keyword_hits,
-            vector_hits=recalled.vector_hits,
-            filter_mode=passing.mode,
+            keyword_hits=run.recalled.keyword_hits,
+            vector_hits=run.recalled.vector_hits,
+            filter_mode=run.passing.mode,
             query_words_left_out=fit_words(query).left_out,
-            query_vector_cached=bool(cached),
-            steps_ms=steps.ms,
-            stages=[
-                StageAnswer(
-                    stage=record.stage,
-                    on=record.on,
-                    candidates_in=record.candidates_in,
-                    candidates_out=record.candidates_out,
-                    ms=round(record.ms, 3),
-                )
-                for record in records
-            ],
+            query_vector_cached=bool(run.cached),
+            steps_ms=run.steps.ms,
+            stages=[_stage_answer(record) for record in records],
         )
+
+
+def _stage_answer(record: StageRecord) -> StageAnswer:
+    return StageAnswer(
+        stage=record.stage,
+        on=record.on,
+        candidates_in=record.candidates_in,
+        candidates_out=record.candidates_out,
+        ms=round(record.ms, 3),
+    )
 
 
 def _list_name(principal: Principal, request: SearchRequest, depth: int) -> str:
