@@ -1,7 +1,7 @@
 """The command `hopline`: the commands, and what every error becomes.
 
 Exit codes: 0 done · 1 failed, or something is wrong that was asked about · 2 wrong usage or settings ·
-3 not running (`hopline status`) · 130 stopped with Ctrl-C.
+3 not running (`hopline status`), removals held (`hopline rescan`) · 130 stopped with Ctrl-C.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,9 +14,10 @@ from hopline.settings import Settings, load_settings
 from indexers.errors import ConfigurationError, HoplineError
 from indexers.settings import VaultRoot
 from indexers.vault.local import LocalVaultFiles
-from streams.logs import configure_logging
-from streams.watcher import service
 from streams.watcher.status import ScanReport
+
+if TYPE_CHECKING:
+    from streams.watcher.service import WatcherConfig
 
 #: Nothing failed, but deletions wait for a person.
 EXIT_HELD = 3
@@ -31,8 +32,10 @@ def register(app: typer.Typer) -> None:
     app.command("write-file")(write_file)
 
 
-def watcher_config(settings: Settings) -> service.WatcherConfig:
-    return service.WatcherConfig(
+def watcher_config(settings: Settings) -> WatcherConfig:
+    from streams.watcher.service import WatcherConfig
+
+    return WatcherConfig(
         prefix=settings.prefix,
         roots=settings.vaults,
         kafka=settings.kafka,
@@ -52,6 +55,9 @@ def status_folder(settings: Settings) -> Path:
 
 def watch() -> None:
     """Follow the vaults: a scan at the start, then every change, until stopped."""
+    from streams.logs import configure_logging
+    from streams.watcher import service
+
     settings = load_settings()
     configure_logging(settings.log_level)
     asyncio.run(service.run(watcher_config(settings)))
@@ -66,6 +72,9 @@ def rescan(
     as_json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
 ) -> None:
     """Compare vaults and index now. Exit 3: removals are held; 1: a root could not be read."""
+    from streams.logs import configure_logging
+    from streams.watcher import service
+
     settings = load_settings()
     configure_logging("ERROR")
     results = asyncio.run(

@@ -163,6 +163,8 @@ async def rescan(
         for sync in syncs:
             try:
                 results[sync.root.name] = await sync.scan(everything=True, confirmed=confirm_removals)
+                if confirm_removals:
+                    StatusFile(config.status_folder, sync.root.name).note_confirmation()
             except HoplineError as exc:
                 results[sync.root.name] = exc
     return results

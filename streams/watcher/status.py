@@ -48,6 +48,22 @@ class StatusFile:
         self.path = folder / f"{root}.json"
         self._root = root
 
+    @property
+    def _confirmation(self) -> Path:
+        return self.path.with_suffix(".confirmed")
+
+    def note_confirmation(self) -> None:
+        """Tell a running watcher, another process, that a person has let the held removals through."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._confirmation.write_text(now_iso())
+
+    def confirmation(self) -> str | None:
+        """Another text after each confirmation."""
+        try:
+            return self._confirmation.read_text()
+        except OSError:
+            return None
+
     def write(
         self,
         state: RootState,

@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-import structlog
-
 from indexers.errors import VaultUnavailable
 from indexers.ports import FileEntry, VaultFiles, VaultListing
 from indexers.settings import VaultRoot
@@ -28,8 +26,6 @@ from streams.watcher.moves import match_moves
 from streams.watcher.publisher import ChangePublisher
 from streams.watcher.reading import BatchReader, FileRead
 from streams.watcher.status import HeldRemovals, ScanReport
-
-log = structlog.get_logger()
 
 #: More changed paths than this are cheaper to find by a scan, which also mends what an overflowing queue of
 #: the operating system has lost.
@@ -219,14 +215,12 @@ class RootSync:
     def _hold(self, reason: HoldReason, removed: Iterable[str], *, known: int) -> None:
         paths = tuple(sorted({*self._held_paths, *removed}))
         self.held = HeldRemovals(reason=reason, paths=paths, known=known)
-        log.error(
-            "removals.held",
-            root=self.root.name,
-            reason=reason,
-            removed=len(paths),
-            known=known,
-            confirm=f"hopline rescan --confirm-removals --root {self.root.name}",
-        )
+
+    def let_go_of_held(self) -> None:
+        """They were confirmed and deleted by someone else; the next scan looks again."""
+        for path in self._held_paths:
+            self.manifest.files.pop(path, None)
+        self.held = None
 
     def _let_go_of_found(self) -> None:
         """Held files that came back are no longer held."""

@@ -18,7 +18,7 @@ from streams.health import Liveness
 from streams.settings import WatcherSettings
 from streams.watcher.look import Applied
 from streams.watcher.paths import changed_identities
-from streams.watcher.status import RootState, ScanReport, StatusFile
+from streams.watcher.status import HeldRemovals, RootState, ScanReport, StatusFile
 from streams.watcher.sync import RootSync
 
 log = structlog.get_logger()
@@ -42,6 +42,8 @@ class RootWatcher:
     on_first_look: Callable[[], None]
     _last_scan: ScanReport | None = None
     _fault: str | None = None
+    _confirmation: str | None = None
+    _told: HeldRemovals | None = None
 
     @property
     def name(self) -> str:
@@ -82,6 +84,7 @@ class RootWatcher:
                 return
             next_scan = await self._scan()
             async for found in changes:
+                self._heed_confirmation()
                 if await asyncio.to_thread(self.sync.files.root_identity) != identity:
                     msg = f"another folder stands at {self.sync.root.path} now"
                     raise VaultUnavailable(msg)
@@ -92,6 +95,7 @@ class RootWatcher:
     async def _scan(self) -> float:
         """The time of the next one. The first of a process sends every file; ingest skips the unchanged."""
         self._tell("scanning")
+        self._confirmation = self.status.confirmation()
         report = await self.sync.scan(everything=self._last_scan is None)
         self._last_scan, self._fault = report, None
         self.on_first_look()
@@ -127,6 +131,24 @@ class RootWatcher:
             )
         self._tell("watching")
 
+    def _heed_confirmation(self) -> None:
+        if self.sync.held is not None:
+            confirmation = self.status.confirmation()
+            if confirmation != self._confirmation:
+                self._confirmation = confirmation
+                self.sync.let_go_of_held()
+                self._tell("watching")
+
+    def _tell_of_held(self, held: HeldRemovals) -> None:
+        log.error(
+            "removals.held",
+            root=self.name,
+            reason=held.reason,
+            removed=len(held.paths),
+            known=held.known,
+            confirm=f"hopline rescan --confirm-removals --root {self.name}",
+        )
+
     def _measure(self, report: ScanReport) -> None:
         self.sync.metrics.scan_seconds.observe(report.seconds)
         self.sync.metrics.count_problems(self.name, report.problems)
@@ -147,6 +169,9 @@ class RootWatcher:
     def _tell(self, state: RootState) -> None:
         self._came_round()
         held, files, metrics = self.sync.held, len(self.sync.manifest.files), self.sync.metrics
+        if held is not None and held != self._told:
+            self._tell_of_held(held)
+        self._told = held
         metrics.root_up.labels(root=self.name).set(state in ("scanning", "watching"))
         metrics.files.labels(root=self.name).set(files)
         metrics.held.labels(root=self.name).set(0 if held is None else len(held.paths))

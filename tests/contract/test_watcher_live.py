@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from streams.events import FileChange
+from streams.watcher.status import ScanReport
 from tests.conftest import Stack
 from tests.watching import Watched, brief, watched
 
@@ -197,6 +198,12 @@ async def test_mass_removal_is_held_and_the_rest_goes_on(vault: Watched) -> None
         (vault.root / "f0/0.md").unlink()
         assert await vault.received(0) == []
         assert vault.status()["held_removals"]["count"] == 30
+        await vault.index({"f0/0.md": b"text 0", "keep.md": b"changed"})
+        report = await vault.rescan(confirm_removals=True)
+        assert isinstance(report, ScanReport)
+        assert (report.deleted, report.held) == (1, None)
+        assert briefs(await vault.received(2)) == [("deleted", "f0/0.md"), ("upserted", "keep.md")]
+        assert vault.status()["held_removals"] is None
 
 
 async def test_a_root_that_goes_and_comes_back(vault: Watched) -> None:

@@ -1,0 +1,41 @@
+"""The broker goes away while a vault changes: nothing is dropped, nothing is doubled."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Stack
+from tests.engines import EnginePair
+from tests.watching import brief, watched
+
+pytestmark = pytest.mark.engines
+
+
+async def test_changes_wait_for_the_broker(engines: EnginePair, prefix: str, tmp_path: Path) -> None:
+    stack = Stack(kafka_servers=engines.kafka_servers, opensearch_url=engines.opensearch_url)
+    async with watched(stack, prefix, tmp_path) as vault:
+        for name in ("kept", "moved", "gone"):
+            (vault.root / f"{name}.md").write_text(name)
+        async with vault.watcher():
+            await vault.received(3)
+            await asyncio.to_thread(engines.kafka.stop)
+            (vault.root / "kept.md").write_text("changed once")
+            await asyncio.sleep(1)
+            (vault.root / "kept.md").write_text("changed twice")
+            (vault.root / "moved.md").rename(vault.root / "there.md")
+            (vault.root / "gone.md").unlink()
+            (vault.root / "new.md").write_text("new")
+            await asyncio.sleep(1)
+            await asyncio.to_thread(engines.kafka.start)
+            found = {brief(e): e.content for e in await vault.received_at_least(6)}
+            assert await vault.received(0) == []
+    assert found == {
+        ("upserted", "kept.md"): b"changed twice",
+        ("upserted", "there.md", "moved.md"): b"moved",
+        ("deleted", "moved.md", "there.md"): None,
+        ("deleted", "gone.md"): None,
+        ("upserted", "new.md"): b"new",
+    }
