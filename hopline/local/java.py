@@ -70,9 +70,8 @@ def find_java(
     if named := env.get("HOPLINE_JAVA_HOME"):
         java, refusal = inspect(Path(named), may_run)
         if java is None:
-            raise ConfigurationError(
-                f"HOPLINE_JAVA_HOME={named}: {refusal}; Java {MINIMUM_VERSION} or newer is needed"
-            )
+            needed = f"Java {MINIMUM_VERSION} or newer is needed"
+            raise ConfigurationError(f"HOPLINE_JAVA_HOME={named}: {refusal}; {needed}; {INSTALL_JAVA}")
         return java
     refusals: list[str] = []
     found: list[Java] = []
