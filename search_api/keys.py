@@ -25,7 +25,7 @@ class KeyEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     tenant: str
     agent: str
     teams: list[str] = []
-    roles: list[Role] = ["agent"]
+    roles: list[Role] = msgspec.field(default_factory=lambda: ["agent"])
 
     @property
     def principal(self) -> Principal:
