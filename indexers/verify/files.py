@@ -14,8 +14,8 @@ from indexers.verify.report import VerifyReport
 #: What the vault's bytes and path decide alone: neither event, clock, modification time nor former names.
 DOCUMENT_FIELDS = (
     "path", "path_key", "name_key", "alias_keys", "title", "abstract", "doc_type", "source", "tags",
-    "category", "aliases", "terms", "language", "content_hash", "size", "left_out_bytes", "no_vector_reason", "warnings",
-    "created_at", "valid_from", "expires_at", "parser_version", "chunker_version", "deleted",
+    "category", "aliases", "terms", "language", "content_hash", "size", "left_out_bytes", "no_vector_reason",
+    "warnings", "created_at", "valid_from", "expires_at", "parser_version", "chunker_version", "deleted",
 )  # fmt: skip
 CHUNK_FIELDS = ("start", "end", "heading_path", "chunk_hash", "model_id", "chunker_version", "version")
 LINK_FIELDS = ("from_path", "target", "target_key", "target_name_key", "link_type", "occurrences")

@@ -10,7 +10,7 @@ from indexers.domain.identity import Namespace
 from streams.events import FileChange, new_event_id, now_iso
 from streams.watcher.reading import FileRead
 
-Origin = Literal["live", "scan"]
+Origin = Literal["live", "scan", "rebuild"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

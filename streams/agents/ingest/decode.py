@@ -39,8 +39,8 @@ class Arrival:
 class Contest:
     """The events of one document within a batch: the newest wins.
 
-    `write_before` is the newest memory write among the others. If the newest event turns out to be a mere sight
-    of the file as it was before that write, the write still has to be done.
+    `write_before` is the newest memory write among the others. If the newest event turns out to be a mere
+    sight of the file as it was before that write, the write still has to be done.
     """
 
     newest: Arrival

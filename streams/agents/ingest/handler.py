@@ -126,10 +126,9 @@ class IngestHandler:
     def _work(self, sight: Sight, former: GateRow | None, now: datetime) -> Work:
         event = sight.arrival.event
         # A memory write is a file before it is a row: the vault is the truth.
-        if isinstance(event, MemoryWrite):
-            vault_path = materialise(event, self.vaults)
-        else:
-            vault_path = event.vault_path
+        vault_path = (
+            materialise(event, self.vaults) if isinstance(event, MemoryWrite) else event.vault_path
+        )
         return self.planner.work(sight, former, vault_path, now)
 
     async def _announce(self, works: Sequence[Work]) -> list[Poisoned]:

@@ -69,8 +69,8 @@ def row_writes(work: Work) -> list[RowWrite]:
 def link_removal(tenant_id: TenantId, row_id: str) -> RowWrite:
     """An edge's id names its document's version, so removing it is right whatever has happened to the row.
 
-    Its version is the clock's: rows that are created and replaced count from 1, or from what they were removed
-    with, always below.
+    Its version is the clock's: rows that are created and replaced count from 1, or from what they were
+    removed with, always below.
     """
     return RowWrite(
         principal=Principal.pipeline(tenant_id),

@@ -1,0 +1,207 @@
+"""`hopline verify`, `hopline rebuild`, `hopline write`: is the index what the vault says, and make it so."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from indexers.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from hopline.settings import Settings
+    from indexers.settings import VaultRoot
+    from indexers.verify.report import VerifyReport
+
+EXIT_FINDINGS = 1
+
+RootOption = Annotated[str | None, typer.Option("--root", help="Name of one vault root; default: all.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(verify)
+    app.command()(rebuild)
+    app.command()(write)
+
+
+def verify(
+    *,
+    root: RootOption = None,
+    digest: Annotated[
+        bool, typer.Option("--digest", help="Also one hash over all rows of each root's tenant.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare vaults and index; changes nothing. Exit 1 on any difference."""
+    from hopline.settings import load_settings
+    from streams.logs import configure_logging
+
+    settings = load_settings()
+    configure_logging("ERROR")
+    reports, digests = asyncio.run(_verify(settings, chosen_roots(settings, root), digest=digest))
+    if as_json:
+        document = {"clean": all(r.clean for r in reports), "roots": [_as_json(r) for r in reports]}
+        typer.echo(json.dumps(document | ({"digests": digests} if digest else {}), ensure_ascii=False))
+    else:
+        for report in reports:
+            typer.echo(_as_text(report))
+        for tenant, value in digests.items():
+            typer.echo(f"content of tenant {tenant}: {value}")
+    raise typer.Exit(0 if all(report.clean for report in reports) else EXIT_FINDINGS)
+
+
+def rebuild(
+    *,
+    root: RootOption = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Drop the index and restore it from the vaults; the agents must be running. Then verify.
+
+    With --root, only that root's rows are dropped and restored.
+    """
+    from hopline.settings import load_settings
+    from streams.logs import configure_logging
+
+    settings = load_settings()
+    configure_logging("ERROR")
+    roots = chosen_roots(settings, root)
+    what = f"the rows of {root}" if root else f"all indices of prefix {settings.prefix!r}, of every tenant,"
+    if not yes and not typer.confirm(f"Delete {what} and restore from the vaults?", err=True):
+        raise typer.Abort
+    sent, reports = asyncio.run(_rebuild(settings, roots, everything=root is None))
+    clean = all(report.clean for report in reports)
+    if as_json:
+        document = {"sent": sent, "clean": clean, "roots": [_as_json(report) for report in reports]}
+        typer.echo(json.dumps(document, ensure_ascii=False))
+    else:
+        for report in reports:
+            typer.echo(_as_text(report))
+    raise typer.Exit(0 if clean else EXIT_FINDINGS)
+
+
+def write(  # noqa: PLR0913 - one argument per option
+    text: Annotated[str | None, typer.Argument(help="The memory; default: standard input.")] = None,
+    *,
+    title: Annotated[str | None, typer.Option("--title", help="Title; also names the file.")] = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="May be given again.")] = None,
+    category: Annotated[str | None, typer.Option("--category", help="Category.")] = None,
+    doc_type: Annotated[
+        str, typer.Option("--type", help="memory, note, context, skill or session_summary.")
+    ] = "memory",
+    source: Annotated[str, typer.Option("--source", help="Where it comes from; ranked.")] = "memory_tool",
+    root: RootOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a small memory: it becomes a file of the vault and is searchable a moment later."""
+    from hopline.settings import load_settings
+
+    settings = load_settings()
+    roots = chosen_roots(settings, root)
+    if len(roots) > 1:
+        names = ", ".join(one.name for one in roots)
+        msg = f"there are several vault roots ({names}): choose one with --root"
+        raise ConfigurationError(msg)
+    content = sys.stdin.read() if text is None else text
+    fields = {"title": title, "tags": tag or [], "category": category, "doc_type": doc_type, "source": source}
+    done = asyncio.run(_write(settings, roots[0], content, fields))
+    typer.echo(
+        json.dumps(done, ensure_ascii=False) if as_json else f"{done['path']}: event {done['event_id']}"
+    )
+
+
+def chosen_roots(settings: Settings, name: str | None) -> tuple[VaultRoot, ...]:
+    found = tuple(root for root in settings.vaults if name in (None, root.name))
+    if not found:
+        known = ", ".join(root.name for root in settings.vaults) or "none (set HOPLINE_VAULTS)"
+        msg = f"no vault root is named {name!r}" if name else "no vault root is set"
+        raise ConfigurationError(f"{msg}; the roots are: {known}")
+    return found
+
+
+async def _verify(
+    settings: Settings, roots: tuple[VaultRoot, ...], *, digest: bool
+) -> tuple[list[VerifyReport], dict[str, str]]:
+    from hopline.cli.agents import agent_config
+    from indexers.domain.identity import Principal, TenantId
+    from indexers.opensearch.retry import RetryPolicy
+    from indexers.verify.digest import content_digest
+    from streams.rebuild import COMMAND_ATTEMPTS, verify_roots
+
+    config = agent_config(settings, settings.ingest)
+    gate = config.gate(RetryPolicy(attempts=COMMAND_ATTEMPTS))
+    try:
+        reports = await verify_roots(config, gate, roots, say=_say)
+        digests: dict[str, str] = {}
+        for tenant in sorted({root.tenant for root in roots}) if digest else ():
+            found = await content_digest(gate, Principal.pipeline(TenantId(tenant)))
+            digests[tenant] = found.value
+    finally:
+        await gate.close()
+    return reports, digests
+
+
+async def _rebuild(
+    settings: Settings, roots: tuple[VaultRoot, ...], *, everything: bool
+) -> tuple[dict[str, int], list[VerifyReport]]:
+    from hopline.cli.agents import agent_config
+    from streams.rebuild import open_rebuilder, verify_roots
+
+    config = agent_config(settings, settings.ingest)
+    async with open_rebuilder(config, _say) as rebuilder:
+        sent = await rebuilder.run(roots, everything=everything)
+        return sent, await verify_roots(config, rebuilder.gate, roots, say=_say)
+
+
+async def _write(settings: Settings, root: VaultRoot, content: str, fields: dict[str, Any]) -> dict[str, str]:
+    from streams.events import encode
+    from streams.memory import memory_write
+    from streams.producer import EventProducer, OutgoingRecord
+    from streams.topics import Topics
+    from streams.versions import VersionClock
+
+    event = memory_write(root.namespace, content, version=VersionClock().next(), **fields)
+    record = OutgoingRecord(
+        topic=Topics(settings.prefix).memory_writes, key=event.document.record_key, value=encode(event)
+    )
+    async with EventProducer(settings.kafka, settings.kafka_servers) as producer:
+        await producer.send_all([record])
+    return {"event_id": event.event_id, "doc_id": event.document.doc_id, "path": event.path}
+
+
+def _say(line: str) -> None:
+    """Progress, apart from the result."""
+    if sys.stderr.isatty():
+        typer.echo(line, err=True)
+
+
+def _as_text(report: VerifyReport) -> str:
+    lines = [
+        f"{report.root}: {report.files} files, {report.documents} documents, {report.chunks} chunks, "
+        f"{report.links} links ({report.dangling} dangling), {report.tombstones} tombstones: "
+        + ("clean" if report.clean else f"{sum(report.counts.values())} differences")
+    ]
+    lines += [f"  {kind}: {count}" for kind, count in sorted(report.counts.items())]
+    lines += [f"    {f.kind}  {f.where}  ({f.detail})" for f in report.findings[:50]]
+    if not report.clean:
+        lines.append("  `hopline rescan` sends changed files again; `hopline rebuild` restores everything")
+    return "\n".join(lines)
+
+
+def _as_json(report: VerifyReport) -> dict[str, Any]:
+    return {
+        "root": report.root,
+        "clean": report.clean,
+        "files": report.files,
+        "documents": report.documents,
+        "chunks": report.chunks,
+        "links": report.links,
+        "dangling": report.dangling,
+        "tombstones": report.tombstones,
+        "counts": dict(report.counts),
+        "findings": [{"kind": f.kind, "where": f.where, "detail": f.detail} for f in report.findings],
+    }

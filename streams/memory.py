@@ -1,0 +1,49 @@
+"""A memory write as an event. Its path follows from its id, so that two writes never meet in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from indexers.domain import memory_file
+from indexers.domain.identity import Namespace
+from indexers.errors import HoplineError
+from streams.events import MemoryWrite, new_event_id, now_iso
+
+DOC_TYPES = ("memory", "note", "context", "skill", "session_summary")
+
+
+def memory_write(  # noqa: PLR0913 - one argument per field of the event
+    namespace: Namespace,
+    content: str,
+    *,
+    version: int,
+    title: str | None = None,
+    tags: Sequence[str] = (),
+    category: str | None = None,
+    doc_type: str = "memory",
+    source: str = "memory_tool",
+) -> MemoryWrite:
+    """Raises HoplineError for a text that says nothing or a type that doesn't exist."""
+    if not content.strip():
+        msg = "the memory is empty: give a text"
+        raise HoplineError(msg)
+    if doc_type not in DOC_TYPES:
+        msg = f"{doc_type!r} is no type of document: {', '.join(DOC_TYPES)}"
+        raise HoplineError(msg)
+    event_id = new_event_id()
+    return MemoryWrite(
+        event_id=event_id,
+        tenant_id=namespace.tenant_id,
+        agent_id=namespace.agent_id,
+        scope=namespace.scope,
+        team_id=namespace.team_id,
+        occurred_at=now_iso(),
+        version=version,
+        path=memory_file.path_for(event_id, title),
+        title=title,
+        content=content,
+        doc_type=doc_type,
+        tags=list(tags),
+        category=category,
+        source=source,
+    )

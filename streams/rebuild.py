@@ -1,0 +1,191 @@
+"""The index from the vault alone: wait for quiet, drop, send every file again, wait for quiet."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+
+from indexers.domain.identity import Namespace, Principal
+from indexers.embedders.factory import identify_model, load_token_counter
+from indexers.errors import HoplineError
+from indexers.linking.settle import settle
+from indexers.linking.sources import ChangedDocument, links_naming
+from indexers.opensearch.gate import Gate
+from indexers.opensearch.retry import RetryPolicy
+from indexers.opensearch.rows import Index
+from indexers.planning import IndexVersions
+from indexers.settings import VaultRoot
+from indexers.vault.local import LocalVaultFiles
+from indexers.verify import Verifier, VerifyReport, owned_by
+from streams.admin import LagReader, ensure_topics
+from streams.agents.config import AgentConfig, require_indices
+from streams.events import encode
+from streams.producer import EventProducer, OutgoingRecord
+from streams.versions import VersionClock
+from streams.watcher.changes import EventFactory
+from streams.watcher.reading import BatchReader
+
+AGENTS = ("ingest", "embed")
+#: A batch between two topics is in none of them: quiet must be seen more than once.
+QUIET_LOOKS = 3
+LOOK_SECONDS = 0.5
+COMMAND_ATTEMPTS = 6
+LINK_PAGE = 200
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilder:
+    """One run of `hopline rebuild`. `patience_seconds`: longest time in which the agents may stand still."""
+
+    config: AgentConfig
+    gate: Gate
+    producer: EventProducer
+    say: Say
+    clock: VersionClock
+    patience_seconds: float = 120.0
+
+    async def run(self, roots: Sequence[VaultRoot], *, everything: bool) -> dict[str, int]:
+        """Files sent of each root. `everything`: the indices are made anew, for all tenants."""
+        await self.wait_until_quiet("the agents to finish what is under way")
+        if everything:
+            self.say("dropping the indices")
+            await self.gate.drop_indices()
+            await require_indices(self.gate, identify_model(self.config.embedder))
+        else:
+            for root in roots:
+                self.say(f"removing the rows of {root.name}")
+                self.clock.observe(await clear_namespace(self.gate, root.namespace))
+        sent = {root.name: await self._send(root) for root in roots}
+        await self.wait_until_quiet("the agents to index")
+        return sent
+
+    async def wait_until_quiet(self, what: str) -> None:
+        quiet, last, moved_at = 0, -1, time.monotonic()
+        async with _lags(self.config) as backlog:
+            while quiet < QUIET_LOOKS:
+                waiting = await backlog()
+                if waiting != last:
+                    last, moved_at = waiting, time.monotonic()
+                    if waiting:
+                        self.say(f"waiting for {what}: {waiting} records")
+                quiet = 0 if waiting else quiet + 1
+                if time.monotonic() - moved_at > self.patience_seconds and waiting:
+                    msg = (
+                        f"{waiting} records wait and nothing moved for {self.patience_seconds:.0f} s: "
+                        "are the agents running? (`hopline status`)"
+                    )
+                    raise HoplineError(msg)
+                await asyncio.sleep(LOOK_SECONDS)
+
+    async def _send(self, root: VaultRoot) -> int:
+        files = LocalVaultFiles(root.path)
+        inline = self.config.indexing.inline_max_bytes
+        reader = BatchReader(files=files, clock=self.clock, inline_max_bytes=inline)
+        factory = EventFactory(namespace=root.namespace)
+        entries = await asyncio.to_thread(files.entries)
+        sent, more = 0, True
+        while more:
+            reads, problems, more = await asyncio.to_thread(reader.batch, entries)
+            events = [factory.upserted(read, origin="rebuild", moved_from=None) for read in reads]
+            topic = self.config.topics.file_changes
+            await self.producer.send_all(
+                [
+                    OutgoingRecord(topic=topic, key=event.document.record_key, value=encode(event))
+                    for event in events
+                ]
+            )
+            sent += len(events)
+            for problem in problems:
+                self.say(f"left out: {problem.path} ({problem.reason})")
+            self.say(f"{root.name}: {sent} files sent")
+        return sent
+
+
+async def clear_namespace(gate: Gate, namespace: Namespace) -> int:
+    """Remove one namespace's rows; others' links into it dangle until it is back. The newest version."""
+    principal = Principal.pipeline(namespace.tenant_id)
+    query = owned_by(namespace)
+    await gate.refresh()
+    documents = [document async for document in _documents(gate, namespace)]
+    for index in (Index.GATE, Index.CHUNKS, Index.LINKS, Index.DOCUMENTS):
+        await gate.delete_matching(principal, index, query)
+    await gate.refresh()
+    for page in _pages(documents):
+        async with aclosing(links_naming(gate, namespace.tenant_id, page)) as found:
+            async for links in found:
+                await settle(gate, namespace.tenant_id, links)
+    return max((document.version for document in documents), default=0)
+
+
+@asynccontextmanager
+async def open_rebuilder(config: AgentConfig, say: Say) -> AsyncIterator[Rebuilder]:
+    gate = config.gate(RetryPolicy(attempts=COMMAND_ATTEMPTS))
+    try:
+        await ensure_topics(config.kafka, config.kafka_servers, config.topics)
+        async with EventProducer(config.kafka, config.kafka_servers) as producer:
+            yield Rebuilder(config=config, gate=gate, producer=producer, say=say, clock=VersionClock())
+    finally:
+        await gate.close()
+
+
+@asynccontextmanager
+async def _lags(config: AgentConfig) -> AsyncIterator[Callable[[], Awaitable[int]]]:
+    readers = {
+        agent: LagReader(config.kafka, config.kafka_servers, config.topics.group(agent)) for agent in AGENTS
+    }
+
+    async def backlog() -> int:
+        waiting = 0
+        for agent, reader in readers.items():
+            waiting += sum(part.lag for part in await reader.read(config.topics.read_by(agent)))
+        return waiting
+
+    try:
+        yield backlog
+    finally:
+        for reader in readers.values():
+            await reader.close()
+
+
+async def _documents(gate: Gate, namespace: Namespace) -> AsyncIterator[ChangedDocument]:
+    fields = ("path", "alias_keys", "version")
+    principal = Principal.pipeline(namespace.tenant_id)
+    async with aclosing(gate.scan(principal, Index.DOCUMENTS, owned_by(namespace), fields=fields)) as scan:
+        async for row in scan:
+            yield ChangedDocument(
+                key=namespace.document(row.source["path"]),
+                version=row.source["version"],
+                deleted=True,
+                alias_keys=tuple(row.source["alias_keys"]),
+            )
+
+
+def _pages(documents: Sequence[ChangedDocument]) -> Iterable[Sequence[ChangedDocument]]:
+    return (documents[start : start + LINK_PAGE] for start in range(0, len(documents), LINK_PAGE))
+
+
+async def verify_roots(
+    config: AgentConfig, gate: Gate, roots: Sequence[VaultRoot], *, say: Say
+) -> list[VerifyReport]:
+    """One report a root, each as that root's tenant."""
+    counter = await asyncio.to_thread(load_token_counter, config.embedder)
+    model_id = identify_model(config.embedder).model_id
+    versions = IndexVersions.of(counter, model_id, config.indexing)
+    return [
+        await Verifier(
+            gate=gate,
+            name=root.name,
+            namespace=root.namespace,
+            files=LocalVaultFiles(root.path),
+            counter=counter,
+            settings=config.indexing,
+            versions=versions,
+            progress=lambda report: say(f"{report.root}: {report.files} files, {report.documents} documents"),
+        ).run()
+        for root in roots
+    ]

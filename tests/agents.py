@@ -1,0 +1,338 @@
+"""Ingest and embed in this process, over the real broker, node and model; records are fed or read."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from prometheus_client import CollectorRegistry
+
+from indexers.domain.identity import Namespace, Principal
+from indexers.embedders.factory import load_embedder
+from indexers.opensearch.gate import Gate
+from indexers.opensearch.retry import RetryPolicy
+from indexers.opensearch.rows import Index
+from indexers.planning import IndexVersions
+from indexers.ports import Embedder
+from indexers.settings import EmbedderSettings, IndexingSettings, OpenSearchSettings, VaultRoot
+from indexers.verify.report import VerifyReport
+from streams.admin import delete_topics, ensure_topics
+from streams.agents.config import AgentConfig
+from streams.agents.embed import EmbedHandler
+from streams.agents.embed.model import Model
+from streams.agents.ingest import IngestHandler
+from streams.agents.ingest.plan import Planner
+from streams.agents.vaults import Vaults
+from streams.batch import Record
+from streams.context import AgentContext
+from streams.dlq import DeadLetters
+from streams.events import DeadLetter, FileChange, MemoryWrite, decode, encode, new_event_id, now_iso
+from streams.health import Liveness, Readiness
+from streams.hold import Holder
+from streams.metrics import StreamMetrics
+from streams.producer import EventProducer
+from streams.rebuild import verify_roots
+from streams.settings import AgentSettings, KafkaSettings
+from streams.versions import VersionClock
+from tests.conftest import Stack
+
+
+@cache
+def shipped_embedder() -> Embedder:
+    return load_embedder(EmbedderSettings())
+
+
+@dataclass(kw_only=True)
+class Rig:
+    """One tenant's vaults and both agents over them."""
+
+    config: AgentConfig
+    gate: Gate
+    ingest: IngestHandler
+    embed: EmbedHandler
+    consumer: AIOKafkaConsumer
+    clock: VersionClock = field(default_factory=VersionClock)
+    offset: int = 0
+
+    @property
+    def root(self) -> VaultRoot:
+        return self.config.roots[0]
+
+    @property
+    def home(self) -> Namespace:
+        return self.root.namespace
+
+    def saved(self, path: str, text: str | bytes, *, root: VaultRoot | None = None, **more: Any) -> Record:
+        """The file written, and the watcher's word about it."""
+        raw = text.encode() if isinstance(text, str) else text
+        file = (root or self.root).path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(raw)
+        return self.told(path, raw, root=root, **more)
+
+    def told(self, path: str, raw: bytes | None, *, root: VaultRoot | None = None, **more: Any) -> Record:
+        """`raw` None: by reference."""
+        size = 0 if raw is None else len(raw)
+        return self.change(path, root=root, kind="upserted", content=raw, size=size, **more)
+
+    def removed(self, path: str, *, root: VaultRoot | None = None, **more: Any) -> Record:
+        ((root or self.root).path / path).unlink(missing_ok=True)
+        return self.change(path, root=root, kind="deleted", **more)
+
+    def change(self, path: str, *, root: VaultRoot | None = None, **fields: Any) -> Record:
+        ns = (root or self.root).namespace
+        values: dict[str, Any] = {
+            "event_id": new_event_id(),
+            "tenant_id": ns.tenant_id,
+            "agent_id": ns.agent_id,
+            "scope": ns.scope,
+            "team_id": ns.team_id,
+            "occurred_at": now_iso(),
+            "version": self.clock.next(),
+            "path": path,
+            "vault_path": path,
+        }
+        return self.record(encode(FileChange(**(values | fields))))
+
+    def moved(self, old: str, new: str, text: str) -> tuple[Record, Record]:
+        """The two words about a rename; the creation is the newer one."""
+        deletion = self.removed(old, moved_to=new)
+        return deletion, self.saved(new, text, moved_from=old)
+
+    def record(self, value: bytes | None, *, topic: str | None = None) -> Record:
+        self.offset += 1
+        name = topic or self.config.topics.file_changes
+        return Record(topic=name, partition=0, offset=self.offset, key=b"k", value=value, timestamp=0.0)
+
+    def written(self, event: MemoryWrite) -> Record:
+        return self.record(encode(event), topic=self.config.topics.memory_writes)
+
+    async def feed(self, *records: Record) -> None:
+        """One batch through ingest."""
+        await self.ingest.commit(await self.ingest.prepare(records))
+
+    async def announced(self) -> list[Record]:
+        """What ingest has said to the later agents since the last call."""
+        ends = await self.consumer.end_offsets(self.consumer.assignment())
+        found: list[Record] = []
+        for partition, end in ends.items():
+            while await self.consumer.position(partition) < end:
+                for messages in (await self.consumer.getmany(timeout_ms=2_000)).values():
+                    found += [
+                        Record(
+                            topic=m.topic,
+                            partition=m.partition,
+                            offset=m.offset,
+                            key=m.key,
+                            value=m.value,
+                            timestamp=0.0,
+                        )
+                        for m in messages
+                    ]
+        return [r for r in found if r.topic == self.config.topics.documents]
+
+    async def embed_records(self, records: Sequence[Record]) -> None:
+        await self.embed.commit(await self.embed.prepare(records))
+
+    async def embed_all(self) -> None:
+        await self.embed_records(await self.announced())
+
+    async def index(self, *records: Record) -> None:
+        await self.feed(*records)
+        await self.embed_all()
+
+    async def rows(self, index: Index, tenant: str | None = None) -> dict[str, dict[str, Any]]:
+        """All rows of the tenant by id, vectors left out."""
+        await self.gate.refresh(index)
+        principal = Principal.pipeline(self.home.tenant_id) if tenant is None else _pipeline(tenant)
+        return {row.row_id: row.source async for row in self.gate.scan(principal, index, {"match_all": {}})}
+
+    async def documents(self) -> dict[str, dict[str, Any]]:
+        """Living documents by path."""
+        rows = await self.rows(Index.DOCUMENTS)
+        return {row["path"]: row for row in rows.values() if not row["deleted"]}
+
+    async def edges(self) -> set[tuple[str, str, str | None, bool]]:
+        """(from path, target as written, path that it leads to, ambiguous)."""
+        paths = {row["doc_id"]: row["path"] for row in (await self.rows(Index.DOCUMENTS)).values()}
+        links = (await self.rows(Index.LINKS)).values()
+        assert all(row["resolved"] is (row["to_doc_id"] is not None) for row in links)
+        return {
+            (row["from_path"], row["target"], paths.get(row["to_doc_id"]), row["ambiguous"]) for row in links
+        }
+
+    async def chunk_counts(self) -> dict[str, int]:
+        paths = {row["doc_id"]: row["path"] for row in (await self.rows(Index.DOCUMENTS)).values()}
+        counts: dict[str, int] = {}
+        for row in (await self.rows(Index.CHUNKS)).values():
+            path = paths.get(row["doc_id"], f"? {row['doc_id']}")
+            counts[path] = counts.get(path, 0) + 1
+        return counts
+
+    async def found(self, words: str) -> list[str]:
+        """Paths of living documents whose text or title says these words."""
+        query = {
+            "bool": {
+                "must": [{"multi_match": {"query": words, "fields": ["title", "body", "body.code"]}}],
+                "filter": [{"term": {"deleted": False}}],
+            }
+        }
+        await self.gate.refresh(Index.DOCUMENTS)
+        rows = self.gate.scan(Principal.pipeline(self.home.tenant_id), Index.DOCUMENTS, query)
+        return sorted([row.source["path"] async for row in rows])
+
+    async def letters(self) -> list[DeadLetter]:
+        consumer = AIOKafkaConsumer(bootstrap_servers=self.config.kafka_servers)
+        await consumer.start()
+        try:
+            topic = self.config.topics.dead_letters
+            parts = [TopicPartition(topic, p) for p in range(self.config.kafka.partitions)]
+            consumer.assign(parts)
+            await consumer.seek_to_beginning(*parts)
+            ends = await consumer.end_offsets(parts)
+            letters: list[DeadLetter] = []
+            for part in parts:
+                while await consumer.position(part) < ends[part]:
+                    for messages in (await consumer.getmany(timeout_ms=2_000)).values():
+                        letters += [decode(m.value, DeadLetter) for m in messages]
+            return sorted(letters, key=lambda letter: letter.offset)
+        finally:
+            await consumer.stop()
+
+    async def verify(self) -> VerifyReport:
+        [report] = await verify_roots(self.config, self.gate, [self.root], say=lambda _line: None)
+        return report
+
+    async def verified(self) -> dict[str, int]:
+        return dict((await self.verify()).counts)
+
+    @property
+    def computed(self) -> float:
+        return self._count(self.embed.context, "hopline_stream_embeddings_total", outcome="computed")
+
+    @property
+    def reused(self) -> float:
+        return self._count(self.embed.context, "hopline_stream_embeddings_total", outcome="reused")
+
+    def skipped(self, reason: str) -> float:
+        return self._count(self.ingest.context, "hopline_stream_skipped_total", reason=reason)
+
+    def _count(self, context: AgentContext, name: str, **labels: str) -> float:
+        return context.metrics.registry.get_sample_value(name, labels) or 0.0
+
+
+def agent_config(stack: Stack, prefix: str, roots: Sequence[VaultRoot], **indexing: Any) -> AgentConfig:
+    return AgentConfig(
+        prefix=prefix,
+        roots=tuple(roots),
+        kafka=KafkaSettings(bootstrap_servers=stack.kafka_servers, partitions=2),
+        kafka_servers=stack.kafka_servers,
+        opensearch=OpenSearchSettings(url=stack.opensearch_url),
+        opensearch_url=stack.opensearch_url,
+        embedder=EmbedderSettings(),
+        indexing=IndexingSettings(**indexing),
+        agent=AgentSettings(),
+    )
+
+
+def vault_root(folder: Path, name: str = "main", **owner: Any) -> VaultRoot:
+    path = folder / name
+    path.mkdir(parents=True, exist_ok=True)
+    return VaultRoot(name=name, path=path, **({"tenant": "acme", "agent": "ada"} | owner))
+
+
+@contextlib.asynccontextmanager
+async def opened_rig(
+    config: AgentConfig, *, embedder: Embedder | None = None, ensure: bool = True
+) -> AsyncIterator[Rig]:
+    """Topics and indices of the prefix, removed afterwards."""
+    embedder = embedder or shipped_embedder()
+    gate = config.gate(RetryPolicy(attempts=5))
+    producer = EventProducer(config.kafka, config.kafka_servers)
+    consumer = AIOKafkaConsumer(bootstrap_servers=config.kafka_servers, auto_offset_reset="earliest")
+    with ThreadPoolExecutor(max_workers=3) as executor:
+        try:
+            await ensure_topics(config.kafka, config.kafka_servers, config.topics)
+            await consumer.start()
+            consumer.assign(
+                [TopicPartition(config.topics.documents, p) for p in range(config.kafka.partitions)]
+            )
+            if ensure:
+                await gate.ensure_indices(dimension=embedder.dimension, pair_id=embedder.pair_id)
+            yield Rig(
+                config=config,
+                gate=gate,
+                ingest=ingest_handler(
+                    config, gate, context_of(config, "ingest", producer), embedder, executor
+                ),
+                embed=embed_handler(config, gate, context_of(config, "embed", producer), embedder, executor),
+                consumer=consumer,
+            )
+        finally:
+            await consumer.stop()
+            await gate.drop_indices()
+            await gate.close()
+            await producer.stop()
+            names = list(config.topics.retention_ms)
+            await delete_topics(config.kafka, config.kafka_servers, names)
+
+
+def ingest_handler(
+    config: AgentConfig, gate: Gate, context: AgentContext, embedder: Embedder, executor: ThreadPoolExecutor
+) -> IngestHandler:
+    versions = IndexVersions.of(embedder, embedder.model_id, config.indexing)
+    return IngestHandler(
+        gate=gate,
+        vaults=Vaults.of_roots(config.roots),
+        topics=config.topics,
+        planner=Planner(counter=embedder, settings=config.indexing, versions=versions),
+        context=context,
+        executor=executor,
+        inline_max_bytes=config.indexing.inline_max_bytes,
+        event_max_bytes=config.kafka.max_message_bytes - 4_096,
+    )
+
+
+def embed_handler(
+    config: AgentConfig, gate: Gate, context: AgentContext, embedder: Embedder, executor: ThreadPoolExecutor
+) -> EmbedHandler:
+    return EmbedHandler(
+        gate=gate,
+        vaults=Vaults.of_roots(config.roots),
+        model=Model(embedder=embedder, executor=executor, beat=context.beat),
+        settings=config.indexing,
+        context=context,
+        files=executor,
+    )
+
+
+def context_of(config: AgentConfig, agent: str, producer: EventProducer) -> AgentContext:
+    metrics = StreamMetrics(CollectorRegistry(), agent=agent)
+    liveness = Liveness(limit_seconds=60)
+    holder = Holder(metrics=metrics, liveness=liveness, readiness=Readiness(()), longest_pause=0.1)
+    letters = DeadLetters(producer, config.topics.dead_letters, agent=agent, metrics=metrics)
+    return AgentContext(
+        spec=config.spec(agent),
+        metrics=metrics,
+        liveness=liveness,
+        producer=producer,
+        letters=letters,
+        holder=holder,
+    )
+
+
+def event_of(record: Record) -> FileChange:
+    return msgspec.json.decode(record.value or b"", type=FileChange)
+
+
+def _pipeline(tenant: str) -> Principal:
+    from indexers.domain.identity import TenantId
+
+    return Principal.pipeline(TenantId(tenant))
