@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from indexers.domain.prose import TOKEN, strip_particle
 
@@ -31,6 +32,7 @@ _SPACE = re.compile(r"\s")
 _CUT_WORD = 20
 _WORD_PART = re.compile(r"\w+")
 _SUFFIXES = ("ations", "ation", "ings", "ing", "edly", "ied", "ies", "ed", "es", "ly", "s", "e")
+_RESTORED = {"ied": "y", "ies": "y"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,8 @@ def light_stem(word: str) -> str:
         return word
     for suffix in _SUFFIXES:
         stem = word.removesuffix(suffix)
+        if suffix in _RESTORED and stem != word and len(stem) >= 2:
+            return stem + _RESTORED[suffix]
         if stem != word and len(stem) >= 3:
             return stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "lsz" else stem
     return word
@@ -83,12 +87,8 @@ def light_stem(word: str) -> str:
 
 def _hits(folded: str, terms: tuple[str, ...]) -> Iterator[_Hit]:
     for index, term in enumerate(terms):
-        found = 0
-        for start, end in _occurrences(folded, term):
+        for start, end in islice(_occurrences(folded, term), MAX_OCCURRENCES):
             yield _Hit(start, end, index)
-            found += 1
-            if found == MAX_OCCURRENCES:
-                break
 
 
 def _occurrences(folded: str, term: str) -> Iterator[tuple[int, int]]:
@@ -98,7 +98,8 @@ def _occurrences(folded: str, term: str) -> Iterator[tuple[int, int]]:
         return
     stem = light_stem(term)
     ending = "[a-z]*" if stem.isalpha() and stem.isascii() else ""
-    pattern = re.compile(rf"(?<![^\W_]){re.escape(stem)}{ending}")
+    root = stem[:-1] if ending and stem.endswith("y") else stem
+    pattern = re.compile(rf"(?<![^\W_]){re.escape(root)}{ending}")
     for match in pattern.finditer(folded):
         word = match[0]
         bounded = not folded[match.end() : match.end() + 1].isalnum() or _CJK.match(folded, match.end())
@@ -144,18 +145,17 @@ def _best(hits: list[_Hit], max_chars: int, folded: str) -> tuple[int, int]:
 
 def _window(text: str, start: int, end: int, max_chars: int, matched: tuple[str, ...]) -> Excerpt:
     """The hit's paragraph where it fits, else its line, else words around the hit."""
+    outer = (0, len(text))
     if matched:
-        left, right = _enclosing(text, start, end, "\n\n")
-        if right - left <= max_chars:
-            return _trimmed(text, left, right, matched)
+        outer = _enclosing(text, start, end, "\n\n")
+        if outer[1] - outer[0] <= max_chars:
+            return _trimmed(text, *outer, matched)
         line_left, line_right = _enclosing(text, start, end, "\n")
         if line_right - line_left <= max_chars:
-            return _trimmed(
-                text, *_whole_lines(text, (left, right), (line_left, line_right), max_chars), matched
-            )
+            return _trimmed(text, *_whole_lines(text, outer, (line_left, line_right), max_chars), matched)
     spare = max(max_chars - (end - start), 0)
-    right = min(len(text), max(0, start - spare // 2) + max_chars)
-    left = max(0, right - max_chars)
+    right = min(outer[1], max(outer[0], start - spare // 2) + max_chars)
+    left = max(outer[0], right - max_chars)
     if left and not text[left - 1].isspace():
         gap = _SPACE.search(text, left, min(start, left + _CUT_WORD))
         left = gap.end() if gap else left

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from indexers.domain.scores import (
+    UNDECIDED,
+    Fused,
+    Normalised,
+    normalise_keyword,
+    normalise_vector,
+    rrf,
+    weighted_sum,
+)
+
+WEIGHTS = {"documents": 0.4, "sessions": 0.3, "entities": 0.3}
+
+
+def test_c18_single_hit_empty_list_and_all_equal() -> None:
+    documents = normalise_keyword({"d1": 7.2}, floor=2.0)
+    sessions = normalise_keyword({}, floor=2.0)
+    entities = normalise_keyword({"e1": 0.41, "e2": 0.41, "e3": 0.41}, floor=0.3)
+    assert documents == Normalised(scores={"d1": UNDECIDED})
+    assert sessions == Normalised(scores={})
+    assert entities == Normalised(scores={"e1": UNDECIDED, "e2": UNDECIDED, "e3": UNDECIDED})
+    lists = {"documents": documents.scores, "sessions": sessions.scores, "entities": entities.scores}
+    assert [(hit.doc_id, round(hit.score, 12)) for hit in weighted_sum(lists, WEIGHTS)] == [
+        ("d1", round(0.4 * UNDECIDED, 12)),
+        ("e1", round(0.3 * UNDECIDED, 12)),
+        ("e2", round(0.3 * UNDECIDED, 12)),
+        ("e3", round(0.3 * UNDECIDED, 12)),
+    ]
+
+
+def test_c18_a_weak_hit_is_not_lifted_for_being_its_lists_best() -> None:
+    documents = normalise_keyword({"weak": 0.003, "none": 0.0}, floor=2.0).scores
+    sessions = normalise_keyword({"strong": 12.0, "second": 11.0}, floor=2.0).scores
+    assert documents == {"weak": 0.0015, "none": 0.0}
+    ranked = weighted_sum({"documents": documents, "sessions": sessions}, WEIGHTS)
+    assert [hit.doc_id for hit in ranked] == ["strong", "second", "weak", "none"]
+
+
+def test_c18_nan_infinity_and_negative_scores() -> None:
+    assert normalise_keyword(
+        {"a": math.nan, "b": -3.0, "c": 4.0, "d": 2.0, "e": math.inf, "f": -math.inf}
+    ) == Normalised(
+        scores={"a": 0.0, "b": 0.0, "c": 1.0, "d": 0.5, "e": 1.0, "f": 0.0}, refused=("a", "b", "e", "f")
+    )
+    assert normalise_keyword({"a": math.nan}) == Normalised(scores={"a": 0.0}, refused=("a",))
+    assert normalise_keyword({"a": 0.0, "b": 0.0}) == Normalised(scores={"a": 0.0, "b": 0.0})
+    assert normalise_vector({"a": math.nan, "b": 0.9, "c": 0.85}, cosine_floor=0.8) == Normalised(
+        scores=normalise_vector({"b": 0.9, "c": 0.85}, cosine_floor=0.8).scores | {"a": 0.0}, refused=("a",)
+    )
+
+
+def test_c18_an_absent_source_takes_only_its_own_share() -> None:
+    both = weighted_sum({"documents": {"d": 1.0}, "sessions": {"s": 1.0}, "entities": {}}, WEIGHTS)
+    alone = weighted_sum({"documents": {"d": 1.0}}, WEIGHTS)
+    assert [hit.score for hit in both if hit.doc_id == "d"] == [hit.score for hit in alone] == [0.4]
+
+
+def test_c18_ties_go_by_id() -> None:
+    lists = {"documents": {"c": 0.5, "a": 0.5, "b": 0.5}}
+    assert [hit.doc_id for hit in weighted_sum(lists, {"documents": 1.0})] == ["a", "b", "c"]
+
+
+def test_cosines_are_stretched_from_the_floor() -> None:
+    scores = normalise_vector({"same": 1.0000002, "near": 0.9, "far": 0.7}, cosine_floor=0.8).scores
+    assert scores == pytest.approx({"same": 1.0, "near": 0.5, "far": 0.0})
+
+
+def test_rrf_is_scaled_to_one() -> None:
+    assert rrf({"x": ["a", "b", "a"], "y": ["a"]}) == [
+        Fused(doc_id="a", score=1.0, parts={"x": 0.5, "y": 0.5}),
+        Fused(doc_id="b", score=61 / 62 / 2, parts={"x": 61 / 62 / 2}),
+    ]
+
+
+@pytest.mark.parametrize("floor", [0.0, -1.0, math.nan, math.inf])
+def test_a_floor_must_be_positive(floor: float) -> None:
+    with pytest.raises(ValueError, match="floor"):
+        normalise_keyword({"a": 1.0}, floor=floor)
