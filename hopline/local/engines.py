@@ -43,6 +43,7 @@ class KafkaBroker:
     def prepare(self) -> None:
         """Write the configuration; on the first run format the storage (a JVM of its own, about 2 s)."""
         self.data_dir.mkdir(parents=True, exist_ok=True)
+        self.log.parent.mkdir(parents=True, exist_ok=True)
         values = {
             "port": self.port,
             "controller_port": self.port + 1,
