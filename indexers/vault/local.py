@@ -69,14 +69,27 @@ class LocalVaultFiles:
             msg = f"start={start}, max_bytes={max_bytes}: give none below 0"
             raise ValueError(msg)
         entry = self.entry(path)
-        # O_NOFOLLOW: a link put there meanwhile is refused. O_NONBLOCK: a pipe doesn't hang us.
-        real = os.path.realpath(self.root / entry.vault_path)
-        handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = self._open(entry)
         with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise FileNotFoundError(errno.ENOENT, "no such note in the vault", entry.path)
             file.seek(start)
             return file.read(-1 if max_bytes is None else max_bytes)
+
+    def _open(self, entry: FileEntry) -> int:
+        """O_NOFOLLOW: a link put there since the look is not followed. O_NONBLOCK: a pipe doesn't hang us."""
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        name = f"{self.root}/{entry.vault_path}"
+        try:
+            return os.open(name, flags)
+        except OSError as exc:
+            if exc.errno != errno.ELOOP:
+                raise
+        real = os.path.realpath(name)
+        if not is_inside(os.path.realpath(self.root), real):
+            msg = f"{entry.path!r} leads out of the vault through a symlink"
+            raise ValueError(msg)
+        return os.open(real, flags)
 
     def write_atomic(self, path: str, content: bytes) -> FileEntry:
         root = self._resolved_root()

@@ -57,6 +57,16 @@ class WatcherConfig:
     watcher: WatcherSettings
     status_folder: Path
 
+    def __post_init__(self) -> None:
+        """Two roots of one namespace would delete each other's documents, two of one name share a status."""
+        for what, owners in (
+            ("name", [root.name for root in self.roots]),
+            ("tenant, agent and scope", [root.namespace for root in self.roots]),
+        ):
+            if len(set(owners)) < len(owners):
+                msg = f"vaults: two roots have the same {what}; give each its own"
+                raise ConfigurationError(msg)
+
     def chosen(self, name: str | None) -> tuple[VaultRoot, ...]:
         """All roots, or the one with this name."""
         found = tuple(root for root in self.roots if name in (None, root.name))

@@ -30,8 +30,8 @@ def hopline(*words: str, env: dict[str, str], stdin: bytes = b"") -> subprocess.
     )
 
 
-def roots(*paths: Path) -> dict[str, str]:
-    return {"HOPLINE_VAULTS": json.dumps([{"name": p.name, "path": str(p)} for p in paths])}
+def roots(path: Path) -> dict[str, str]:
+    return {"HOPLINE_VAULTS": json.dumps([{"name": path.name, "path": str(path)}])}
 
 
 def test_write_file_writes_standard_input_atomically(tmp_path: Path) -> None:
@@ -65,10 +65,21 @@ def test_write_file_says_what_is_wrong(
 def test_of_several_roots_one_must_be_chosen(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    env = roots(tmp_path / "one", tmp_path / "two")
+    settings = [{"name": n, "path": str(tmp_path / n), "agent": n} for n in ("one", "two")]
+    env = {"HOPLINE_VAULTS": json.dumps(settings)}
     assert hopline("write-file", "a.md", env=env).returncode == 2
     assert hopline("write-file", "a.md", "--root", "two", env=env, stdin=b"x").returncode == 0
     assert (tmp_path / "two/a.md").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize(
+    "second", [{"name": "one", "agent": "b"}, {"name": "two"}], ids=["name", "namespace"]
+)
+def test_roots_that_claim_the_same_are_refused(tmp_path: Path, second: dict[str, str]) -> None:
+    settings = [{"name": "one", "path": str(tmp_path)}, {"path": str(tmp_path), **second}]
+    done = hopline("write-file", "a.md", env={"HOPLINE_VAULTS": json.dumps(settings)})
+    assert done.returncode == 2
+    assert "two roots have the same" in done.stderr.decode()
 
 
 @pytest.fixture
