@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.ruler import RuleOptionsType
 from markdown_it.token import Token
 
+from indexers.domain.blockrules import delimited_block, outline
 from indexers.domain.frontmatter import Frontmatter, normalise_tag, read_frontmatter, unique
 from indexers.domain.names import LinkType, file_stem, target_key
 from indexers.domain.prose import ABSTRACT_CHARACTERS, content_terms, language, plain_text, shorten
@@ -24,7 +25,6 @@ from indexers.domain.wikilinks import (
     TERMINATORS,
     Findings,
     RawLink,
-    delimited_block,
     hidden,
     image,
     reference,
@@ -128,6 +128,7 @@ def _parser() -> MarkdownIt:
     for name, mark in (("comment_block", "%%"), ("math_block", "$$")):
         ends: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
         parser.block.ruler.before("fence", name, delimited_block(mark), ends)
+    parser.block.ruler.before("code", "outline", outline)
     parser.inline.ruler.before("link", "wikilink", wikilink)
     parser.inline.ruler.at("link", reference)
     parser.inline.ruler.at("image", image)

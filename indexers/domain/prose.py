@@ -81,9 +81,10 @@ def shorten(text: str, limit: int) -> str:
 def content_terms(texts: Iterable[str], *, limit: int = TERMS) -> tuple[str, ...]:
     """The most frequent words of content, folded, particles and stop words left out; ties in word order."""
     joined = unicodedata.normalize("NFC", " ".join(texts)[:JUDGED_CHARACTERS]).casefold()
-    counts = Counter(
-        term for word in TOKEN.findall(joined) if _is_content(term := strip_particle(word.strip("_")))
-    )
+    counts: Counter[str] = Counter()
+    for word, number in Counter(TOKEN.findall(joined)).items():
+        if _is_content(term := strip_particle(word.strip("_"))):
+            counts[term] += number
     return tuple(term for term, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:limit])
 
 

@@ -1,4 +1,4 @@
-"""Inline and block rules for the Markdown parser: wikilinks, references, tags; comments and math are skipped.
+"""Inline rules for the Markdown parser: wikilinks, references, tags; comments and math are skipped.
 
 The rules note what they find, with positions in the content that is being parsed, in the `Findings` of the
 parser's environment. All of them are linear: what isn't closed is remembered, and failed link attempts have a
@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
-from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline import image as parse_image
 from markdown_it.rules_inline import link as parse_link
@@ -229,28 +228,6 @@ def hidden(state: StateInline, silent: bool) -> bool:  # noqa: FBT001, ARG001 - 
         return False
     state.pos = end + len(_HIDDEN[mark])
     return True
-
-
-def delimited_block(mark: str) -> Callable[[StateBlock, int, int, bool], bool]:
-    """A block rule: lines from one that starts with `mark` to the next that holds it (`%%`, `$$`)."""
-
-    def rule(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001
-        begin = state.bMarks[start_line] + state.tShift[start_line]
-        if not state.src.startswith(mark, begin) or state.is_code_block(start_line):
-            return False
-        if state.src.find(mark, begin + len(mark), state.eMarks[start_line]) >= 0:
-            return False
-        close = state.src.find(mark, state.eMarks[start_line], state.eMarks[end_line - 1])
-        if close < 0:
-            return False
-        if not silent:
-            line = start_line + state.src.count("\n", begin, close)
-            state.line = line + 1
-            token = state.push("hidden_block", "", 0)
-            token.map = [start_line, state.line]
-        return True
-
-    return rule
 
 
 def _matching_brackets(src: str) -> dict[int, int]:

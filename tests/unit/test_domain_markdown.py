@@ -92,6 +92,8 @@ def test_c01_aliased_link_in_a_table_and_links_inside_code() -> None:
             "one\r\ntwo [[a]]\r\nthree [[b]]",
             [("a.md", "wikilink", ["[[a]]"]), ("b.md", "wikilink", ["[[b]]"])],
         ),
+        ("## H\n\t- [[a]]\n\t\t- [[b]]\nend", [(f"{n}.md", "wikilink", [f"[[{n}]]"]) for n in "ab"]),
+        ("\tcode [[a]]\n\n    - code [[b]]", []),
         (
             "- [ ] task [[a]]\n\t- deep [[b]]",
             [("a.md", "wikilink", ["[[a]]"]), ("b.md", "wikilink", ["[[b]]"])],
