@@ -65,6 +65,12 @@ async def delete_topics(settings: KafkaSettings, servers: str, names: Sequence[s
                 _raise_for(code, topic, UnknownTopicOrPartitionError)
 
 
+async def topic_widths(settings: KafkaSettings, servers: str, names: Sequence[str]) -> dict[str, int]:
+    """Partition counts of those of the topics that exist."""
+    async with _admin(KafkaConnection(servers=servers, settings=settings)) as admin:
+        return await _partition_counts(admin, names)
+
+
 async def lag(settings: KafkaSettings, servers: str, group: str, topics: Sequence[str]) -> list[PartitionLag]:
     """Committed against end offsets of every partition, in order of topic and partition."""
     async with LagReader(settings, servers, group) as reader:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -15,6 +15,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from indexers.domain.identity import ID_NAMESPACE, LABEL_PATTERN
 from indexers.errors import ConfigurationError, PoisonRecord
+from streams.admin import topic_widths
 from streams.batch import Poisoned, Record
 from streams.connect import KafkaConnection, kafka_faults
 from streams.events import DeadLetter, decode, encode, now_iso
@@ -27,6 +28,7 @@ from streams.topics import Topics
 REPLAY_DAYS: Final = 30
 _REASON_CHARS: Final = 2_000
 _PORTION: Final = 200
+_PORTION_BYTES: Final = 8_000_000
 _STALLED_SECONDS: Final = 15.0
 
 
@@ -123,14 +125,14 @@ async def read_letters(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """What a replay did."""
+    """What a replay did; `refused`: letter id and why."""
 
-    sent: int
+    sent: int = 0
     refused: tuple[tuple[str, str], ...] = ()
 
 
 async def replay(
-    letters: Sequence[DeadLetter],
+    letters: AsyncIterable[DeadLetter],
     *,
     producer: EventProducer,
     topics: Topics,
@@ -140,17 +142,26 @@ async def replay(
     """Send the original key and bytes to the original topic. Repeating it is harmless: readers are idempotent.
 
     Refused, with the reason: letters over 30 days, and topics that no agent reads. `on_sent` gets the number of
-    letters of each confirmed portion.
+    letters sent so far, after each confirmed portion.
     """
     today = datetime.now(UTC) if now is None else now
-    refused = tuple((x.dead_letter_id, why) for x in letters if (why := refusal(x, topics=topics, now=today)))
-    names = {letter_id for letter_id, _ in refused}
-    sendable = [x for x in letters if x.dead_letter_id not in names]
-    for start in range(0, len(sendable), _PORTION):
-        portion = sendable[start : start + _PORTION]
-        await producer.send_all([OutgoingRecord(topic=x.topic, key=x.key, value=x.value) for x in portion])
-        on_sent(len(portion))
-    return Replayed(sent=len(sendable), refused=refused)
+    sent = 0
+    refused: list[tuple[str, str]] = []
+    portion: list[OutgoingRecord] = []
+    async for letter in letters:
+        why = refusal(letter, topics=topics, now=today)
+        if why is not None:
+            refused.append((letter.dead_letter_id, why))
+            continue
+        portion.append(OutgoingRecord(topic=letter.topic, key=letter.key, value=letter.value))
+        if sum(len(record.value or b"") for record in portion) >= _PORTION_BYTES or len(portion) >= _PORTION:
+            await producer.send_all(portion)
+            sent += len(portion)
+            on_sent(sent)
+            portion.clear()
+    if portion:
+        await producer.send_all(portion)
+    return Replayed(sent=sent + len(portion), refused=tuple(refused))
 
 
 def refusal(letter: DeadLetter, *, topics: Topics, now: datetime) -> str | None:
@@ -167,11 +178,15 @@ def refusal(letter: DeadLetter, *, topics: Topics, now: datetime) -> str | None:
 
 
 async def _values_to_end(connection: KafkaConnection, topic: str) -> AsyncIterator[bytes | None]:
+    width = (await topic_widths(connection.settings, connection.servers, [topic])).get(topic)
+    if width is None:
+        msg = f"there is no topic {topic}: check the prefix setting, or start the pipeline once"
+        raise ConfigurationError(msg)
     consumer = AIOKafkaConsumer(**connection.client_options(), auto_offset_reset="earliest")
     with kafka_faults("reading dead letters"):
         try:
             await asyncio.wait_for(consumer.start(), connection.settings.request_timeout_seconds)
-            ends = await _ends(consumer, topic)
+            ends = await _ends(consumer, [TopicPartition(topic, p) for p in range(width)])
             while ends:
                 records = await _next_records(consumer, list(ends))
                 for partition, batch in records.items():
@@ -184,12 +199,10 @@ async def _values_to_end(connection: KafkaConnection, topic: str) -> AsyncIterat
             await consumer.stop()
 
 
-async def _ends(consumer: AIOKafkaConsumer, topic: str) -> dict[TopicPartition, int]:
+async def _ends(
+    consumer: AIOKafkaConsumer, partitions: Sequence[TopicPartition]
+) -> dict[TopicPartition, int]:
     """End offsets of the partitions that hold anything; the consumer is set to their start."""
-    if topic not in await consumer.topics():
-        msg = f"there is no topic {topic}: check the prefix setting, or start the pipeline once"
-        raise ConfigurationError(msg)
-    partitions = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
     starts = await consumer.beginning_offsets(partitions)
     ends = await consumer.end_offsets(partitions)
     kept = {p: ends[p] for p in partitions if starts[p] < ends[p]}

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from indexers.errors import Transient
+from indexers.errors import PoisonRecord, Transient
 from streams.batch import Poisoned, Record, decode_each
 from streams.context import AgentContext, AgentSpec
 from streams.events import FileChange
@@ -59,18 +59,20 @@ class Echo:
         records, bad = prepared
         self._commits += 1
         write("commit", records)
-        await self._misbehave()
+        await self._misbehave(records)
         if bad:
             await self._context.park(bad)
         write("committed", records)
 
-    async def _misbehave(self) -> None:
+    async def _misbehave(self, records: Sequence[Record]) -> None:
         await asyncio.sleep(BEHAVIOUR.get("commit_seconds", 0))
         if self._commits == BEHAVIOUR.get("raise_at"):
             msg = "a bug"
             raise ValueError(msg)
         if self._commits == BEHAVIOUR.get("hang_at"):
             await asyncio.sleep(3600)
+        if any((r.value or b"").decode(errors="replace") == BEHAVIOUR.get("poison") for r in records):
+            raise PoisonRecord("rejected_by_store", "the store says no")
         if AWAY.exists():  # noqa: ASYNC240 - a test's switch
             raise Transient("the store is away")
 
