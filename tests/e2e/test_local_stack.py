@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -335,3 +336,40 @@ def test_half_downloaded_jar_is_found_and_fetched_again(tmp_path: Path, stack: S
     assert jar.read_bytes() == whole
     assert f"lib/{jar.name} has {len(whole) // 3} of {len(whole)} bytes; fetching it again" in said[0]
     assert sorted(path.name for path in tmp_path.iterdir()) == [".kafka.lock", copy.name]
+
+
+def test_named_vault_is_indexed_searched_and_remembered(local: LocalStack, stack: Stack, prefix: str) -> None:
+    vault = local.data_dir.parent / "my notes"
+    vault.mkdir()
+    (vault / "ferry.md").write_text("# Ferry\nThe ferry stopped: INC-2041, see [[fog]].\n", encoding="utf-8")
+    local.settings |= {
+        "HOPLINE_PREFIX": prefix,
+        "HOPLINE_KAFKA__BOOTSTRAP_SERVERS": stack.kafka_servers,
+        "HOPLINE_OPENSEARCH__URL": stack.opensearch_url,
+        "HOPLINE_API__PORT": str(free_ports()),
+    }
+    code, out, err = local.run("up", "--vault", str(vault))
+    assert (code, err) == (0, "")
+    assert str(vault) in out
+
+    end = time.monotonic() + 60
+    while not (found := json.loads(local.run("search", "INC-2041", "--json")[1])["hits"]):
+        assert time.monotonic() < end
+    assert [hit["path"] for hit in found] == ["ferry.md"]
+    assert stat.S_IMODE((local.data_dir / "api-key").stat().st_mode) == 0o600
+
+    code, status = local.status()
+    assert code == 0
+    assert sorted(status["lag"]) == ["embed", "ingest"]
+    assert [root["root"] for root in status["vaults"]] == ["my-notes"]
+    os.kill(process(status, "api")["pid"], signal.SIGKILL)
+    assert wait_until_ready(local, "api")["restarts"] == 1
+
+    other = local.data_dir.parent / "other"
+    other.mkdir()
+    code, _, err = local.run("up", "--vault", str(other))
+    assert code == 1
+    assert f"running without {other}" in err
+
+    assert local.run("verify")[0] == 0
+    assert local.run("down")[0] == 0
