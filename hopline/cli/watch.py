@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hopline.settings import Settings, load_settings
 from indexers.errors import ConfigurationError, HoplineError
-from indexers.settings import VaultRoot
-from indexers.vault.local import LocalVaultFiles
-from streams.watcher.status import ScanReport
 
 if TYPE_CHECKING:
+    from hopline.settings import Settings
+    from indexers.settings import VaultRoot
     from streams.watcher.service import WatcherConfig
+    from streams.watcher.status import ScanReport
 
 #: Nothing failed, but deletions wait for a person.
 EXIT_HELD = 3
@@ -55,6 +54,7 @@ def status_folder(settings: Settings) -> Path:
 
 def watch() -> None:
     """Follow the vaults: a scan at the start, then every change, until stopped."""
+    from hopline.settings import load_settings
     from streams.logs import configure_logging
     from streams.watcher import service
 
@@ -72,6 +72,7 @@ def rescan(
     as_json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
 ) -> None:
     """Compare vaults and index now. Exit 3: removals are held; 1: a root could not be read."""
+    from hopline.settings import load_settings
     from streams.logs import configure_logging
     from streams.watcher import service
 
@@ -86,12 +87,14 @@ def rescan(
         for name, result in results.items():
             typer.echo(_as_text(name, result))
     failed = any(isinstance(result, HoplineError) for result in results.values())
-    held = any(isinstance(result, ScanReport) and result.held for result in results.values())
+    held = any(not isinstance(result, HoplineError) and result.held for result in results.values())
     raise typer.Exit(EXIT_ROOT_FAILED if failed else EXIT_HELD if held else 0)
 
 
 def write_file(path: str, *, root: RootOption = None) -> None:
     """Write standard input to PATH of a vault: readers see the old bytes or the new, never half."""
+    from hopline.settings import load_settings
+
     settings = load_settings()
     roots = watcher_config(settings).chosen(root)
     if len(roots) > 1:
@@ -102,6 +105,8 @@ def write_file(path: str, *, root: RootOption = None) -> None:
 
 
 def _write(root: VaultRoot, path: str, content: bytes) -> str:
+    from indexers.vault.local import LocalVaultFiles
+
     try:
         entry = LocalVaultFiles(root.path).write_atomic(path, content)
     except (ValueError, OSError) as exc:
