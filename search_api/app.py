@@ -108,7 +108,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
     if error.status_code == 404:
         return _answer(request, Problem(kind="no-such-route", detail="No such route; see `/openapi.json`."))
     if error.status_code == 405:
-        headers = {"allow": (error.headers or {}).get("allow", "")}
+        headers = {name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
         detail = "This path takes another method; see `Allow`."
         return _answer(request, Problem(kind="method-not-allowed", detail=detail, headers=headers))
     # Its only other use of this exception: a body that can't be read as JSON at all.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import msgspec
 from prometheus_client import CollectorRegistry
 
 from indexers import planning
@@ -19,8 +20,8 @@ from indexers.domain.chunking import embedding_text
 from indexers.domain.hashing import content_hash
 from indexers.domain.identity import AgentId, DocumentId, Principal, TeamId, TenantId, chunk_id
 from indexers.embedders.factory import load_embedder
-from indexers.opensearch.gate import Gate, RowWrite
-from indexers.opensearch.rows import ChunkRow, Index, LinkRow
+from indexers.opensearch.gate import Gate, RowRef, RowWrite
+from indexers.opensearch.rows import ChunkRow, DocumentRow, Index, LinkRow
 from indexers.ports import Embedder
 from indexers.settings import EmbedderSettings, IndexingSettings, OpenSearchSettings, VaultRoot
 from indexers.vault.local import LocalVaultFiles
@@ -106,13 +107,14 @@ async def running_service(
     principals: Sequence[Principal] = (),
     api: ApiSettings | None = None,
     search: SearchSettings | None = None,
+    prefix: str | None = None,
 ) -> AsyncIterator[Service]:
     """Indices of a prefix of its own, dropped afterwards."""
     keys_file = folder / "keys.json"
     for who in principals:
         store_key(keys_file, key_of(who), who)
     settings = ServeSettings(
-        prefix=f"t{os.urandom(6).hex()}",
+        prefix=prefix or f"t{os.urandom(6).hex()}",
         opensearch_url=opensearch_url,
         opensearch=OpenSearchSettings(),
         embedder=EmbedderSettings(),
@@ -137,6 +139,30 @@ async def running_service(
                 yield service
         finally:
             await gate.drop_indices()
+
+
+async def rewrite_documents(
+    service: Service, who: Principal, root: str, changes: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Newer document rows, as ingest writes them before embed has followed."""
+    for path, change in changes.items():
+        doc_id = service.ids[(root, path)]
+        [stored] = await service.gate.get_many(Index.DOCUMENTS, [RowRef(principal=who, row_id=doc_id)])
+        assert stored is not None
+        row = msgspec.convert({**stored.source, **change, "body": "marigold again"}, DocumentRow)
+        await service.gate.write(
+            [
+                RowWrite(
+                    principal=who,
+                    index=Index.DOCUMENTS,
+                    row_id=doc_id,
+                    action="index",
+                    row=row,
+                    version=row.version,
+                )
+            ]
+        )
+    await service.gate.refresh()
 
 
 def _writes(root: VaultRoot, version: int, ids: dict[tuple[str, str], str]) -> list[RowWrite]:
@@ -212,9 +238,7 @@ def _candidate(plan: planning.PlannedDocument) -> links.Candidate:
 
 def _resolved(row: LinkRow, candidates: Sequence[links.Candidate]) -> LinkRow:
     link_type: Any = row.link_type
-    found = links.resolve(
-        row.target_key, from_path=row.from_path, link_type=link_type, candidates=candidates
-    )
+    found = links.resolve(row.target_key, from_path=row.from_path, link_type=link_type, candidates=candidates)
     fields = {name: getattr(row, name) for name in row.__struct_fields__}
     changes = {
         "to_doc_id": found.to_doc_id,

@@ -33,7 +33,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     schema = {"$ref": "#/components/schemas/ProblemAnswer"}
     return {
         status: {"description": _MEANINGS[status], "content": {MEDIA_TYPE: {"schema": schema}}}
-        for status in sorted({*statuses, 500})
+        for status in sorted({*statuses, 405, 500})
     }
 
 

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from search_api.settings import SearchSettings
-from tests.api import Service, principal, running_service, vault
+from tests.api import Service, principal, rewrite_documents, running_service, vault
 from tests.conftest import Stack
 
 pytestmark = [pytest.mark.engines, pytest.mark.asyncio(loop_scope="module")]
@@ -22,11 +22,19 @@ FILLER = "\n".join(f"Filler line {n} about nothing in particular." for n in rang
 SHIP = "시험선 가람호는 부산에서 출항했다."
 NOTES = {
     "korean/trial.md": f"# 시험 기록\n\n{FILLER}\n\n{SHIP}\n\n{FILLER}\n",
-    "codes/incident.md": "---\ntags: [audit, Payments]\n---\n# Incident\n\nINC-2041 broke payment_retry with ORA-01555.\n",
-    "codes/other.md": "---\ntags: [audit]\ndoc_type: context\n---\n# Other\n\nINC-2042 and ORA-01556 in v1.2.3.\n",
-    "ferry.md": "---\nupdated: 2031-04-05\n---\n# The ferry Osprey\n\nThe ferry docks at pier nine each morning.\n",
+    "codes/incident.md": (
+        "---\ntags: [audit, Payments]\n---\n# Incident\n\nINC-2041 broke payment_retry with ORA-01555.\n"
+    ),
+    "codes/other.md": (
+        "---\ntags: [audit]\ndoc_type: context\n---\n# Other\n\nINC-2042 and ORA-01556 in v1.2.3.\n"
+    ),
+    "ferry.md": (
+        "---\nupdated: 2031-04-05\n---\n# The ferry Osprey\n\nThe ferry docks at pier nine each morning.\n"
+    ),
     "boat.md": "# Vessels\n\nA ship that carries passengers across the river arrives at dawn.\n",
-    "quota/operators.md": "# Operators\n\nWords like AND OR NOT title:ferry (unbalanced \" ~ * ? / are only words.\n",
+    "quota/operators.md": (
+        '# Operators\n\nWords like AND OR NOT title:ferry (unbalanced " ~ * ? / are only words.\n'
+    ),
 } | {f"many/note-{n:02d}.md": f"# Note {n}\n\nThe harbour crane number {n} lifts cargo.\n" for n in range(23)}
 
 
@@ -124,7 +132,16 @@ async def test_the_factors_of_every_hit_give_its_score(service: Service) -> None
 
 
 async def test_no_character_of_a_query_is_an_operator(service: Service) -> None:
-    for query in ('title:ferry AND (', '"', "*", "ferry -ferry", "a~2^9 && || !", "{}[]\\/", "((((", "_exists_:path"):
+    for query in (
+        "title:ferry AND (",
+        '"',
+        "*",
+        "ferry -ferry",
+        "a~2^9 && || !",
+        "{}[]\\/",
+        "((((",
+        "_exists_:path",
+    ):
         assert (await service.post(ME, {"query": query})).status_code == 200
     assert await service.paths(ME, "ferry NOT osprey", parts=["keyword"]) != []
 
@@ -144,7 +161,9 @@ async def test_the_longest_queries_are_answered(service: Service) -> None:
 
 async def test_filters_narrow_both_parts(service: Service) -> None:
     async def found(parts: list[str], **filters: Any) -> set[str]:
-        answer = await service.search(ME, "harbour ferry INC-2041", parts=parts, filters=filters, page_size=100)
+        answer = await service.search(
+            ME, "harbour ferry INC-2041", parts=parts, filters=filters, page_size=100
+        )
         return {hit["path"] for hit in answer["hits"]}
 
     audit = {"codes/incident.md", "codes/other.md"}
@@ -180,7 +199,10 @@ async def test_a_query_in_nfd_finds_the_same(service: Service) -> None:
 async def test_changed_and_missing_files_keep_their_hit_and_say_why_there_is_no_excerpt(
     stack: Stack, tmp_path: Path
 ) -> None:
-    notes = {name: f"# {name}\n\nheliotrope in {name}\n" for name in ("kept.md", "changed.md", "grown.md", "gone.md")}
+    notes = {
+        name: f"# {name}\n\nheliotrope in {name}\n"
+        for name in ("kept.md", "changed.md", "grown.md", "gone.md")
+    }
     root = vault(tmp_path / "vault", notes)
     async with running_service(stack.opensearch_url, tmp_path, vaults=[root], principals=[ME]) as service:
         (root.path / "changed.md").write_text(notes["changed.md"].replace("heliotrope", "heliotropE"))
@@ -206,32 +228,12 @@ async def test_chunks_of_an_older_version_and_of_deleted_documents_are_dropped_a
     async with running_service(
         stack.opensearch_url, tmp_path, vaults=[root], principals=[ME], search=settings
     ) as service:
-        await rewrite_documents(service, root.name, {"n0.md": {"version": 2}, "n1.md": {"version": 2, "deleted": True}})
+        await rewrite_documents(
+            service, ME, root.name, {"n0.md": {"version": 2}, "n1.md": {"version": 2, "deleted": True}}
+        )
         assert set(await service.paths(ME, "marigold", parts=["vector"])) == {f"n{n}.md" for n in range(2, 6)}
         assert len(await service.paths(ME, "marigold", parts=["vector"], page_size=4)) == 4
         both = await service.search(ME, "marigold")
         assert {hit["path"] for hit in both["hits"]} == {"n0.md", *(f"n{n}.md" for n in range(2, 6))}
         [n0] = [hit for hit in both["hits"] if hit["path"] == "n0.md"]
         assert [reason["part"] for reason in n0["reasons"]] == ["keyword"]
-
-
-async def rewrite_documents(service: Service, root: str, changes: dict[str, dict[str, Any]]) -> None:
-    """Newer document rows, as ingest writes them before embed has followed."""
-    import msgspec
-
-    from indexers.opensearch.gate import RowRef, RowWrite
-    from indexers.opensearch.rows import DocumentRow, Index
-
-    for path, change in changes.items():
-        doc_id = service.ids[(root, path)]
-        [stored] = await service.gate.get_many(Index.DOCUMENTS, [RowRef(principal=ME, row_id=doc_id)])
-        assert stored is not None
-        row = msgspec.convert({**stored.source, **change, "body": "marigold again"}, DocumentRow)
-        await service.gate.write(
-            [
-                RowWrite(
-                    principal=ME, index=Index.DOCUMENTS, row_id=doc_id, action="index", row=row, version=row.version
-                )
-            ]
-        )
-    await service.gate.refresh()

@@ -1,0 +1,210 @@
+"""The service as its own process, and the commands and the client that talk to it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from hopline.calls import InvalidRequest, NotAuthorised, NotFound
+from hopline.client import AsyncHoplineClient, HoplineClient
+from indexers.errors import Transient
+from tests.api import running_service, vault
+from tests.conftest import Stack
+from tests.pipeline import KEY, Pipeline, free_port, running, wait_for, write_keys
+
+pytestmark = [pytest.mark.engines, pytest.mark.asyncio(loop_scope="module")]
+
+TEXT = "# The ferry\n\nSee [[harbour]] and [[nowhere]].\n\n부산 \u001b[31mred\n" + "line of text\n" * 20_000
+NOTES = {
+    "ferry.md": TEXT,
+    "harbour.md": "---\ntags: [port]\n---\n# Harbour\n\nCranes and [[ferry]].\n",
+} | {f"n{n}.md": f"# N{n}\n\nlantern {n}\n" for n in range(7)}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def pipeline(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Pipeline]:
+    folder = tmp_path_factory.mktemp("process")
+    root = vault(folder / "vault", NOTES, tenant="local", agent="me")
+    write_keys(folder)
+    prefix = f"t{free_port()}process"
+    async with running_service(stack.opensearch_url, folder, vaults=[root], prefix=prefix):
+        own = Pipeline(
+            prefix=prefix,
+            kafka_servers=stack.kafka_servers,
+            opensearch_url=stack.opensearch_url,
+            data_dir=folder,
+            vaults=[{"name": "vault", "path": str(root.path)}],
+        )
+        with running(own, "api"):
+            yield own
+
+
+def client(pipeline: Pipeline, key: str = KEY, **options: Any) -> HoplineClient:
+    return HoplineClient(pipeline.api_url, key, **options)
+
+
+async def test_the_client_searches_reads_and_walks(pipeline: Pipeline) -> None:
+    with client(pipeline) as hopline:
+        [hit] = hopline.search("Cranes", parts=["keyword"]).hits
+        assert (hit.path, hit.tags, hit.title) == ("harbour.md", ["port"], "Harbour")
+        ferry = next(iter(hopline.backlinks_all(hit.doc_id))).from_
+        assert ferry.path == "ferry.md"
+        assert "".join(hopline.text(ferry.doc_id)) == TEXT
+        assert hopline.content(ferry.doc_id, start=2, max_chars=3).text == "The"
+        assert [(link.target, link.to and link.to.path) for link in hopline.links_all(ferry.doc_id)] == [
+            ("harbour", "harbour.md"),
+            ("nowhere", None),
+        ]
+        assert hopline.document(ferry.doc_id).size == len(TEXT.encode())
+        whole = hopline.search("lantern", page_size=100).hits
+        assert list(hopline.search_all("lantern", page_size=2)) == whole
+
+
+async def test_the_async_client_does_the_same(pipeline: Pipeline) -> None:
+    async with AsyncHoplineClient(pipeline.api_url, KEY) as hopline:
+        page = await hopline.search("lantern", parts=["keyword"], explain=True)
+        assert page.trace is not None
+        found = [hit.path async for hit in hopline.search_all("lantern", parts=["keyword"], page_size=3)]
+        assert found == [hit.path for hit in page.hits]
+        assert (await hopline.content(page.hits[0].doc_id)).text == NOTES[page.hits[0].path]
+
+
+async def test_refusals_become_errors_that_say_what_is_wrong(pipeline: Pipeline) -> None:
+    with client(pipeline) as hopline:
+        with pytest.raises(InvalidRequest, match=r"body\.query: the query is empty"):
+            hopline.search("  ")
+        with pytest.raises(NotFound, match="No such document"):
+            hopline.document("a..b?c#d")
+    with client(pipeline, key="wrong") as hopline, pytest.raises(NotAuthorised, match="Give a key"):
+        hopline.search("a")
+    with (
+        HoplineClient(f"http://127.0.0.1:{free_port()}", KEY, attempts=2) as hopline,
+        pytest.raises(Transient),
+    ):
+        hopline.search("a")
+
+
+async def test_hopline_search(pipeline: Pipeline) -> None:
+    shown = pipeline.cli("search", "Cranes", "port", "--keyword")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "1. Harbour  harbour.md" in shown.stdout
+    assert "keyword" in shown.stdout
+    assert "\x1b" not in shown.stdout
+    answer = json.loads(
+        pipeline.cli("search", "Cranes", "--json", "--explain", "--tag", "port", "-n", "1").stdout
+    )
+    assert [hit["path"] for hit in answer["hits"]] == ["harbour.md"]
+    assert answer["trace"]["stages"]
+    explained = pipeline.cli("search", "부산", "--explain")
+    assert explained.returncode == 0
+    assert "\x1b" not in explained.stdout
+    nothing = pipeline.cli("search", "zzyzx", "--keyword")
+    assert (nothing.returncode, nothing.stdout.strip()) == (0, "Nothing found.")
+
+
+async def test_hopline_read_prints_exactly_the_file(pipeline: Pipeline) -> None:
+    by_path = pipeline.cli("read", "ferry.md")
+    assert (by_path.returncode, by_path.stdout) == (0, TEXT)
+    part = pipeline.cli("read", "ferry.md", "--start", "2", "--max", "9")
+    assert part.stdout == "The ferry"
+    row = json.loads(pipeline.cli("read", "harbour.md", "--json").stdout)
+    assert row["content"]["text"] == NOTES["harbour.md"]
+    assert pipeline.cli("read", row["document"]["doc_id"]).stdout == NOTES["harbour.md"]
+
+
+async def test_hopline_links_and_backlinks(pipeline: Pipeline) -> None:
+    links = pipeline.cli("links", "ferry.md")
+    assert links.returncode == 0
+    assert "harbour  (wikilink)  -> harbour.md" in links.stdout
+    assert "nowhere  (wikilink)  no such document yet" in links.stdout
+    backlinks = json.loads(pipeline.cli("backlinks", "ferry.md", "--json").stdout)
+    assert [link["from"]["path"] for link in backlinks["links"]] == ["harbour.md"]
+    assert pipeline.cli("backlinks", "n0.md").stdout.strip() == "No backlinks."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (("read", "none.md"), 1, "no document 'none.md'"),
+        (("read", "../etc/passwd"), 1, "is no path inside a vault"),
+        (("links", "00000000-0000-5000-8000-000000000000"), 1, "No such document"),
+        (("search", " "), 1, "the query is empty"),
+        (("search", "a", "--since", "yesterday"), 1, "ISO 8601"),
+        (("search", "a", "--keyword", "--vector"), 2, "exclude each other"),
+        (("search",), 2, "Missing argument"),
+    ],
+)
+async def test_commands_that_fail_say_why_and_exit_with_it(
+    pipeline: Pipeline, arguments: tuple[str, ...], status: int, says: str
+) -> None:
+    done = pipeline.cli(*arguments)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert says in " ".join(done.stderr.replace("│", " ").split())
+    assert "Traceback" not in done.stderr
+
+
+async def test_an_endless_chunked_body_is_cut_off(pipeline: Pipeline) -> None:
+    head = (
+        f"POST /v1/search HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {KEY}\r\n"
+        "content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", pipeline.ports["api"]), timeout=10) as connection:
+        connection.sendall(head.encode())
+        sent = 0
+        try:
+            while sent < 64_000_000:
+                connection.sendall(b"10000\r\n" + b" " * 65_536 + b"\r\n")
+                sent += 65_536
+        except OSError:
+            pass
+        assert sent < 64_000_000
+    assert pipeline.http_status("api", "/healthz") == 200
+    assert pipeline.metric("api", 'hopline_http_problems_total{kind="body-too-large"}') >= 1
+
+
+async def test_log_lines_hold_no_text_of_queries_or_keys(pipeline: Pipeline) -> None:
+    pipeline.request("/v1/search", {"query": "quixotic secretive phrase"})
+    lines = (pipeline.data_dir / "api.log").read_text().splitlines()
+    answered = [json.loads(line) for line in lines if "request.answered" in line]
+    last = answered[-1]
+    assert {name: last[name] for name in ("route", "status", "tenant", "query_chars", "parts")} == {
+        "route": "/v1/search",
+        "status": 200,
+        "tenant": "local",
+        "query_chars": 25,
+        "parts": "keyword+vector",
+    }
+    assert "quixotic" not in "\n".join(lines)
+    assert KEY not in "\n".join(lines)
+
+
+async def test_sigterm_ends_it_cleanly_and_a_taken_port_is_said(stack: Stack, tmp_path: Path) -> None:
+    write_keys(tmp_path)
+    own = Pipeline(
+        prefix=f"t{free_port()}stop",
+        kafka_servers=stack.kafka_servers,
+        opensearch_url=f"http://127.0.0.1:{free_port()}",
+        data_dir=tmp_path,
+        vaults=[],
+    )
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        own.settings["HOPLINE_API__PORT"] = str(taken.getsockname()[1])
+        refused = own.cli("api")
+    assert refused.returncode == 2
+    assert "HOPLINE_API__PORT" in refused.stderr
+    with running(own):
+        own._spawn("api")
+        wait_for(lambda: own.http_status("api", "/healthz") == 200, 60, "healthy without OpenSearch")
+        assert own.http_status("api", "/readyz") == 503
+        own.processes["api"].send_signal(signal.SIGTERM)
+        assert own.processes["api"].wait(20) == 0
+    assert "Traceback" not in own.log_tail("api")

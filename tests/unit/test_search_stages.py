@@ -1,0 +1,145 @@
+"""The stages of the retrieval as functions: nothing here needs an engine."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from search_api.cursor import SearchPosition
+from search_api.retrieval.candidates import Candidate, DocumentView, Evidence, Ranking, Span
+from search_api.retrieval.stages import STAGES, keep_current, page, run_stages
+
+RANKING = Ranking(weights={"keyword": 0.5, "vector": 0.5}, keyword_floor=1.0, cosine_floor=0.75)
+
+
+def document(doc_id: str, **changes: Any) -> DocumentView:
+    values: dict[str, Any] = {
+        "tenant_id": "acme",
+        "agent_id": "ada",
+        "team_id": None,
+        "scope": "shared",
+        "doc_id": doc_id,
+        "path": f"{doc_id}.md",
+        "title": doc_id,
+        "abstract": "",
+        "doc_type": "note",
+        "source": "sync",
+        "tags": [],
+        "content_hash": "sha256:0",
+        "size": 1,
+        "left_out_bytes": 0,
+        "no_vector_reason": None,
+        "updated_at": None,
+        "version": 1,
+        "deleted": False,
+    }
+    return DocumentView(**(values | changes))
+
+
+def by_words(doc_id: str, raw: float, **changes: Any) -> Candidate:
+    evidence = Evidence(part="keyword", raw=raw, normalised=raw, version=1)
+    return Candidate(doc_id=doc_id, document=document(doc_id, **changes), evidence=(evidence,))
+
+
+def by_vector(doc_id: str, cosine: float, ordinal: int = 0, version: int = 1, **changes: Any) -> Candidate:
+    span = Span(ordinal=ordinal, start=0, end=9, heading_path=())
+    evidence = Evidence(part="vector", raw=cosine, normalised=cosine, version=version, span=span)
+    return Candidate(doc_id=doc_id, document=document(doc_id, **changes), evidence=(evidence,))
+
+
+candidates = st.lists(
+    st.one_of(
+        st.builds(by_words, st.sampled_from("abcdefgh"), st.floats(0, 50)),
+        st.builds(by_vector, st.sampled_from("abcdefgh"), st.floats(-1, 1), st.integers(0, 5)),
+    ),
+    max_size=30,
+)
+
+
+@given(candidates, st.randoms())
+def test_the_order_does_not_depend_on_the_order_of_arrival(found: list[Candidate], rnd: Any) -> None:
+    ranked, _ = run_stages(found, RANKING)
+    again, _ = run_stages(rnd.sample(found, len(found)), RANKING)
+    assert [(c.doc_id, c.score) for c in ranked] == [(c.doc_id, c.score) for c in again]
+
+
+@given(candidates)
+def test_each_document_once_scores_within_0_and_1_and_the_factors_give_them(found: list[Candidate]) -> None:
+    ranked, _ = run_stages(found, RANKING)
+    assert [c.doc_id for c in ranked] == sorted(
+        {c.doc_id for c in found}, key=lambda d: next((-c.score, d) for c in ranked if c.doc_id == d)
+    )
+    for candidate in ranked:
+        assert 0 <= candidate.score <= 1
+        assert math.isclose(math.fsum(e.normalised * e.weight for e in candidate.evidence), candidate.score)
+
+
+@given(candidates, st.integers(1, 9))
+def test_pages_join_to_the_whole_list(found: list[Candidate], size: int) -> None:
+    ranked, _ = run_stages(found, RANKING)
+    joined: list[Candidate] = []
+    after: SearchPosition | None = None
+    while True:
+        shown, after = page(ranked, after=after, size=size)
+        joined += shown
+        if after is None:
+            break
+    assert joined == ranked
+
+
+def test_a_document_counts_with_its_best_chunk_and_the_first_of_equals() -> None:
+    found = [by_vector("a", 0.8, 0), by_vector("a", 0.95, 2), by_vector("a", 0.95, 1), by_vector("b", 0.9)]
+    ranked, _ = run_stages(found, RANKING)
+    spans = [e.span.ordinal for c in ranked for e in c.evidence if e.span]
+    assert ([c.doc_id for c in ranked], spans) == (["a", "b"], [1, 0])
+
+
+def test_equal_scores_go_by_id() -> None:
+    ranked, _ = run_stages([by_words(doc_id, 3.0) for doc_id in "cab"], RANKING)
+    assert [c.doc_id for c in ranked] == ["a", "b", "c"]
+
+
+def test_what_is_gone_or_old_is_dropped_with_its_own_evidence_only() -> None:
+    found = [
+        by_words("deleted", 3, deleted=True),
+        Candidate(doc_id="missing", document=None, evidence=by_vector("missing", 0.9).evidence),
+        replace(by_vector("old", 0.9), document=document("old", version=2)),
+        by_words("fresh", 3),
+        replace(by_vector("fresh", 0.9), document=document("fresh", version=2)),
+    ]
+    assert [(c.doc_id, c.evidence[0].part) for c in keep_current(found, RANKING)] == [("fresh", "keyword")]
+
+
+def test_a_part_that_found_nothing_takes_only_its_share() -> None:
+    [alone], _ = run_stages([by_words("a", 7.2)], RANKING)
+    [asked_alone], _ = run_stages([by_words("a", 7.2)], replace(RANKING, weights={"keyword": 0.5}))
+    assert math.isclose(alone.score * 2, asked_alone.score)
+
+
+def test_filters_that_come_afterwards() -> None:
+    ranked, _ = run_stages([by_words("a", 2), by_words("b", 1)], replace(RANKING, allowed=frozenset({"b"})))
+    assert [c.doc_id for c in ranked] == ["b"]
+
+
+def test_every_stage_is_recorded_and_optional_ones_can_be_off() -> None:
+    ranking = replace(RANKING, off=frozenset({"weigh", "normalise", "rank", "current", "fuse"}))
+    ranked, records = run_stages([by_words("a", 2.5), by_words("b", 3.5)], ranking)
+    assert [(r.stage, r.on, r.candidates_in, r.candidates_out) for r in records] == [
+        ("current", True, 2, 2),
+        ("normalise", False, 2, 2),
+        ("weigh", False, 2, 2),
+        ("fuse", True, 2, 2),
+        ("rank", True, 2, 2),
+    ]
+    assert [c.doc_id for c in ranked] == ["a", "b"]
+    assert [stage.name for stage in STAGES if not stage.required] == ["normalise", "weigh"]
+
+
+def test_no_weights_at_all_are_equal_weights() -> None:
+    ranking = replace(RANKING, weights={"keyword": 0.0, "vector": 0.0})
+    ranked, _ = run_stages([by_words("a", 9), by_vector("a", 0.99)], ranking)
+    assert [e.weight for e in ranked[0].evidence] == [0.5, 0.5]
