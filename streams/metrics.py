@@ -13,7 +13,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 Dependency = Literal["kafka", "opensearch", "vault", "model", "batch", "poison_run"]
 DEPENDENCIES: Final[tuple[Dependency, ...]] = get_args(Dependency)
 
-Stage = Literal["prepare", "commit"]
+#: `model` is the part of embed's `prepare` that the model takes.
+Stage = Literal["prepare", "commit", "model"]
 STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
 
 #: Reasons of dead letters. A class outside this set is counted as `other`, so that no input can widen the label.

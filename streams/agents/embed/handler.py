@@ -122,7 +122,8 @@ class EmbedHandler:
         if not keys:
             return {}, []
         known = await self.context.hold("opensearch", lambda: self._known(keys))
-        computed, refused = await self.model.embed(texts, known)
+        with self.context.metrics.stage_seconds.labels(stage="model").time():
+            computed, refused = await self.model.embed(texts, known)
         embeddings = self.context.metrics.embeddings
         embeddings.labels(outcome="computed").inc(len(computed))
         embeddings.labels(outcome="reused").inc(len(keys) - len(computed))
