@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-#: A question in words, an exact code, and Korean; each with what it shows.
+#: What it shows, the query, and a note that must be among the hits.
 SEARCHES = (
-    ("A question in plain English", "why did the payment retries overload the ledger"),
-    ("An exact code", "INC-2041"),
-    ("Korean", "결제 장애 원인"),
+    ("A question in plain English", "why were the couriers paid late", "incidents/INC-2047.md"),
+    ("An exact code", "ORA-01555", "runbooks/ORA-01555 snapshot too old.md"),
+    ("Korean", "스캐너가 응답하지 않을 때 절차", "한국 팀/오프라인 모드 운영.md"),
 )
 
 
@@ -49,16 +49,17 @@ def _run() -> None:
     _title("Indexing")
     files = steps.wait_searchable(commands, typer.echo)
     typer.echo(f"  {files} notes are searchable")
-    for what, query in SEARCHES:
+    for what, query, expected in SEARCHES:
         _title(f'{what}: hopline search "{query}"')
-        if not commands.answer("search", query, "--limit", "3")["hits"]:
-            raise HoplineError(f"nothing was found for {query!r}; see {steps.demo_dir() / 'logs'}")
+        found = [hit["path"] for hit in commands.answer("search", query, "--limit", "5")["hits"]]
+        if expected not in found:
+            raise HoplineError(f"{expected} was not found for {query!r}, but {found}")
         commands.show("search", query, "--limit", "3")
     _title("Try next")
     typer.echo(
         f"  export HOPLINE_CONFIG={steps.config_file()}\n"
         f"  source .venv/bin/activate\n"
-        f'  hopline search "who is on call for the ledger"     # any question\n'
+        f'  hopline search "who is on call for payouts"        # any question\n'
         f"  hopline search INC-2041 --explain                  # every factor of the score\n"
         f"  hopline status                                     # processes, lag, the watcher\n"
         f"Edit a note in {steps.example_vault()}: it is found within a second or two.\n"
