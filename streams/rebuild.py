@@ -146,7 +146,8 @@ async def _lags(config: AgentConfig) -> AsyncIterator[Callable[[], Awaitable[int
         return waiting
 
     try:
-        yield backlog
+        # A fresh broker has no coordinator for the group for a moment.
+        yield lambda: RetryPolicy(attempts=COMMAND_ATTEMPTS).call(backlog)
     finally:
         for reader in readers.values():
             await reader.close()

@@ -336,3 +336,36 @@ def _pipeline(tenant: str) -> Principal:
     from indexers.domain.identity import TenantId
 
     return Principal.pipeline(TenantId(tenant))
+
+
+class RenamedModel:
+    """The shipped model under another id, as a later release would have it. All else is its own."""
+
+    def __init__(self, model: Embedder, model_id: str) -> None:
+        self._model = model
+        self.model_id = model_id
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+
+@contextlib.asynccontextmanager
+async def reopened(rig: Rig, config: AgentConfig, model_id: str | None = None) -> AsyncIterator[Rig]:
+    """The same indices and topics under agents with other settings and another model."""
+    shipped = shipped_embedder()
+    model: Any = shipped if model_id is None else RenamedModel(shipped, model_id)
+    producer = EventProducer(config.kafka, config.kafka_servers)
+    with ThreadPoolExecutor(max_workers=3) as executor:
+        try:
+            yield Rig(
+                config=config,
+                gate=rig.gate,
+                ingest=ingest_handler(
+                    config, rig.gate, context_of(config, "ingest", producer), model, executor
+                ),
+                embed=embed_handler(config, rig.gate, context_of(config, "embed", producer), model, executor),
+                consumer=rig.consumer,
+                clock=rig.clock,
+            )
+        finally:
+            await producer.stop()

@@ -1,0 +1,192 @@
+"""The cases of bad, odd and large input, through ingest and embed on the real engines."""
+
+from __future__ import annotations
+
+import json
+import resource
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from indexers.opensearch.rows import Index
+from tests.agents import Rig, agent_config, opened_rig, reopened, shipped_embedder, vault_root
+from tests.conftest import Stack
+
+pytestmark = pytest.mark.engines
+
+
+@pytest.fixture
+async def rig(stack: Stack, prefix: str, tmp_path: Path) -> AsyncIterator[Rig]:
+    async with opened_rig(agent_config(stack, prefix, [vault_root(tmp_path)])) as opened:
+        yield opened
+
+
+async def test_c06_empty_texts_are_known_and_have_no_vector(rig: Rig) -> None:
+    notes = [rig.saved(f"n{i:02d}.md", f"# Note {i}\n\nword{i:02d}") for i in range(5)]
+    odd = [
+        rig.saved("zero.md", b""),
+        rig.saved("blank.md", b" \n\n\t\n"),
+        rig.saved("lantern.md", "---\ntitle: Lantern\n---\n"),
+        rig.saved("photo.md", b"\x89PNG\x00\x00\xff\xfe"),
+    ]
+    await rig.index(*notes, *odd)
+    rows = await rig.documents()
+    reasons = {path: row["no_vector_reason"] for path, row in rows.items() if row["no_vector_reason"]}
+    assert reasons == {"zero.md": "empty", "blank.md": "empty", "lantern.md": "empty", "photo.md": "not_text"}
+    assert await rig.found("Lantern") == ["lantern.md"]
+    assert rows["zero.md"]["title"] == "zero"
+    assert sorted(await rig.chunk_counts()) == [f"n{i:02d}.md" for i in range(5)]
+    assert rig.computed == 5
+    assert await rig.letters() == []
+    assert await rig.verified() == {}
+
+
+async def test_c07_a_large_file_is_capped_and_its_neighbour_is_found(
+    stack: Stack, prefix: str, tmp_path: Path
+) -> None:
+    text = " ".join(f"gauge {number:06d} reads low." for number in range(240_000)).encode()
+    config = agent_config(stack, prefix, [vault_root(tmp_path)], document_max_bytes=20_000)
+    async with opened_rig(config) as rig:
+        (rig.root.path / "dump.md").write_bytes(text)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        await rig.index(rig.told("dump.md", None), rig.saved("small.md", "a heliotrope"))
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        assert grown < 200 * 1024  # KiB
+        assert await rig.found("heliotrope") == ["small.md"]
+        row = (await rig.documents())["dump.md"]
+        assert (row["size"], row["left_out_bytes"]) == (len(text), len(text) - 20_000)
+        assert "truncated" in row["warnings"]
+        chunks = [r for r in (await rig.rows(Index.CHUNKS)).values() if r["doc_id"] == row["doc_id"]]
+        texts = [text.decode()[chunk["start"] : chunk["end"]] for chunk in chunks]
+        assert max(shipped_embedder().count_tokens(texts)) <= config.indexing.chunk_max_tokens
+        assert max(chunk["end"] for chunk in chunks) <= 20_000
+        assert await rig.verified() == {}
+
+
+async def test_c09_poison_between_good_events(rig: Rig) -> None:
+    good = json.loads(rig.saved("b.md", "bravo").value or b"")
+    await rig.index(
+        rig.saved("a.md", "alpha"),
+        rig.record(b"\x00\xffnot json"),
+        rig.record(None),
+        rig.record(b'{"tenant":"T1"}'),
+        rig.record(json.dumps(good | {"size": "a lot"}).encode()),
+        rig.record(json.dumps(good | {"schema_version": 9}).encode()),
+        rig.record(json.dumps(good | {"kind": "renamed"}).encode()),
+        rig.saved("c.md", "charlie"),
+    )
+    assert sorted(await rig.documents()) == ["a.md", "c.md"]
+    letters = await rig.letters()
+    classes = [
+        "not_json",
+        "null_value",
+        "invalid_fields",
+        "invalid_fields",
+        "unknown_schema",
+        "invalid_fields",
+    ]
+    assert [letter.error_class for letter in letters] == classes
+    assert letters[0].value == b"\x00\xffnot json"
+    assert (letters[0].topic, letters[0].partition) == (rig.config.topics.file_changes, 0)
+    assert await rig.letters() == letters
+
+
+async def test_c12_the_same_text_under_another_model(stack: Stack, prefix: str, tmp_path: Path) -> None:
+    async with opened_rig(agent_config(stack, prefix, [vault_root(tmp_path)])) as rig:
+        record = rig.saved("moss.md", "# Moss\n\nIt grows. [[stone]]\n\n# Stone\n\nIt lies.")
+        await rig.index(record)
+        assert (rig.computed, await rig.chunk_counts()) == (2, {"moss.md": 2})
+        other = agent_config(stack, prefix, [rig.root], chunk_max_tokens=64)
+        async with reopened(rig, other, "e5-other") as later:
+            await later.index(record)
+            chunks = (await later.rows(Index.CHUNKS)).values()
+            versions = {(row["model_id"], row["chunker_version"].rpartition("/")[2]) for row in chunks}
+            assert versions == {("e5-other", "64")}
+            assert (later.computed, len(chunks)) == (2, 2)
+            again = later.computed
+            await later.index(record)
+            assert later.computed == again
+
+
+async def test_memory_writes_become_files_and_their_echo_is_skipped(rig: Rig) -> None:
+    from streams.memory import memory_write
+
+    event = memory_write(
+        rig.home,
+        "The ferry Osprey docks at pier 9.",
+        version=rig.clock.next(),
+        title="Osprey",
+        tags=["ferry"],
+    )
+    record = rig.written(event)
+    await rig.index(record)
+    file = rig.root.path / event.path
+    row = (await rig.documents())[event.path]
+    assert (row["title"], row["tags"], row["doc_type"], row["source"]) == (
+        "Osprey", ["ferry"], "memory", "memory_tool",
+    )  # fmt: skip
+    assert "pier 9" in file.read_text()
+    before = file.stat().st_ino
+    echo = rig.told(event.path, file.read_bytes())
+    await rig.index(record, echo)
+    await rig.index(echo)
+    await rig.index(record)
+    assert (await rig.documents())[event.path]["version"] == event.version
+    assert file.stat().st_ino == before
+    assert rig.computed == 1
+    assert await rig.verified() == {}
+
+
+async def test_a_sight_of_the_old_bytes_does_not_discard_a_write_of_its_batch(rig: Rig) -> None:
+    from msgspec.structs import replace
+
+    from streams.memory import memory_write
+
+    first = memory_write(rig.home, "old words", version=rig.clock.next())
+    await rig.feed(rig.written(first))
+    old = (rig.root.path / first.path).read_bytes()
+    second = replace(first, event_id=first.event_id[:-1] + "f", version=rig.clock.next(), content="new words")
+    await rig.feed(rig.written(second), rig.told(first.path, old))
+    assert await rig.found("new") == [first.path]
+    assert b"new words" in (rig.root.path / first.path).read_bytes()
+
+
+async def test_a_reference_to_a_missing_file_is_a_deletion_and_an_unknown_vault_is_a_letter(rig: Rig) -> None:
+    await rig.index(rig.saved("a.md", "alpha"), rig.saved("b.md", "bravo"))
+    (rig.root.path / "a.md").unlink()
+    foreign = rig.change("c.md", kind="upserted", agent_id="other")
+    await rig.index(rig.told("a.md", None), foreign)
+    assert sorted(await rig.documents()) == ["b.md"]
+    assert [letter.error_class for letter in await rig.letters()] == ["unknown_vault"]
+    assert await rig.verified() == {}
+
+
+async def test_a_row_that_the_store_refuses_is_a_letter_and_the_neighbours_are_indexed(rig: Rig) -> None:
+    beyond = 2**63  # no version that the store can keep
+    await rig.index(
+        rig.saved("a.md", "alpha [[c]]"),
+        rig.saved("b.md", "[[c]]", version=beyond),
+        rig.saved("c.md", "charlie"),
+    )
+    assert sorted(await rig.documents()) == ["a.md", "c.md"]
+    assert [letter.error_class for letter in await rig.letters()] == ["rejected_by_store"]
+    assert await rig.edges() == {("a.md", "c", "c.md", False)}
+    (rig.root.path / "b.md").unlink()
+    assert await rig.verified() == {}
+
+
+async def test_two_tenants_with_equal_paths_never_meet(stack: Stack, prefix: str, tmp_path: Path) -> None:
+    ours, theirs = vault_root(tmp_path), vault_root(tmp_path, "theirs", tenant="umbra")
+    async with opened_rig(agent_config(stack, prefix, [ours, theirs])) as rig:
+        await rig.index(
+            rig.saved("ledger.md", "[[vault-key]] zephyr", root=theirs),
+            rig.saved("vault-key.md", "secret", root=theirs),
+            rig.saved("ledger.md", "[[vault-key]]"),
+        )
+        assert await rig.edges() == {("ledger.md", "vault-key", None, False)}
+        assert await rig.verified() == {}
+        (theirs.path / "only-theirs.md").write_text("not indexed")
+        report = await rig.verify()
+        assert (report.clean, report.files, report.documents, report.links) == (True, 1, 1, 1)
+        assert len(await rig.rows(Index.DOCUMENTS, "umbra")) == 2
