@@ -15,7 +15,7 @@ help:
 	@echo 'make demo       set up, start Hopline on examples/vault, search it (make demo-down stops it)'
 	@echo 'make test       everything that CI runs: lint, types, layers, tests with real engines'
 	@echo 'make lint       the first three of these only'
-	@echo 'make soak       hours of faults; bench: speed; test-gpu: the torch embedder (extra `gpu`)'
+	@echo 'make soak       the long form of the storm test; bench: speed; test-gpu: the torch embedder (extra `gpu`)'
 	@echo 'make clean      remove what the others made, the environment included'
 
 # The mark is newer than what it was made from, so that a second run costs nothing.
@@ -50,7 +50,7 @@ test: lint
 	$(RUN) pytest $(PYTEST_FLAGS)
 
 soak: setup
-	$(RUN) bench.soak
+	$(RUN) pytest -m soak -o log_cli=true $(PYTEST_FLAGS)
 
 bench: setup
 	$(RUN) bench.ingest
