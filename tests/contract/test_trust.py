@@ -1,4 +1,4 @@
-"""`verify` finds each fault put into the index; `rebuild` restores it from the vault alone, twice the same."""
+"""`verify` finds each fault in the index; `rebuild` restores it from the vault alone, twice the same."""
 
 from __future__ import annotations
 

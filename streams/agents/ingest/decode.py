@@ -21,10 +21,14 @@ class Arrival:
 
     record: Record
     event: FileChange | MemoryWrite
+    document: DocumentKey
+    doc_id: DocumentId
 
-    @property
-    def document(self) -> DocumentKey:
-        return self.event.document
+    @classmethod
+    def of(cls, record: Record, event: FileChange | MemoryWrite) -> Arrival:
+        """Names and ids are worked out once: a rescan passes here with every file of a vault."""
+        document = event.document
+        return cls(record=record, event=event, document=document, doc_id=document.doc_id)
 
     @property
     def order(self) -> tuple[int, str]:
@@ -57,7 +61,7 @@ def decode_inputs(records: Sequence[Record], topics: Topics) -> tuple[list[Arriv
     poisoned: list[Poisoned] = []
     for record in records:
         try:
-            arrivals.append(Arrival(record=record, event=_decode_one(record, topics)))
+            arrivals.append(Arrival.of(record, _decode_one(record, topics)))
         except PoisonRecord as error:
             poisoned.append(Poisoned(record=record, error=error))
     return arrivals, poisoned
@@ -66,7 +70,7 @@ def decode_inputs(records: Sequence[Record], topics: Topics) -> tuple[list[Arriv
 def contests(arrivals: Sequence[Arrival]) -> dict[DocumentId, Contest]:
     grouped: defaultdict[DocumentId, list[Arrival]] = defaultdict(list)
     for arrival in arrivals:
-        grouped[arrival.document.doc_id].append(arrival)
+        grouped[arrival.doc_id].append(arrival)
     return {doc_id: _contest(members) for doc_id, members in grouped.items()}
 
 

@@ -116,7 +116,7 @@ class IngestHandler:
         poisoned: list[Poisoned] = []
         now = self.now()
         for sight in sights:
-            former = rows.get(sight.arrival.document.doc_id)
+            former = rows.get(sight.arrival.doc_id)
             try:
                 works.append(await self._run(lambda s=sight, f=former: self._work(s, f, now)))  # type: ignore[misc]
             except PoisonRecord as error:
