@@ -8,7 +8,11 @@ import typer
 
 #: What it shows, the query, and a note that must be among the hits.
 SEARCHES = (
-    ("A question in plain English", "why were the couriers paid late", "incidents/INC-2047.md"),
+    (
+        "A question in plain English",
+        "what happened when payouts stopped at night",
+        "incidents/INC-2047.md",
+    ),
     ("An exact code", "ORA-01555", "runbooks/ORA-01555 snapshot too old.md"),
     ("Korean", "스캐너가 응답하지 않을 때 절차", "한국 팀/오프라인 모드 운영.md"),
 )
