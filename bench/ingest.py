@@ -3,9 +3,9 @@
     python -m bench.ingest [--notes 600] [--core 1] [--kafka HOST:PORT --opensearch URL]
 
 Both sides have the model pinned to the same core; everything else is free. The direct calls are made half
-before and half after the pipeline's run, so that a machine whose speed drifts favours neither side. The pipeline
-is real: events through Kafka, the agents `ingest` and `embed` as processes, rows in OpenSearch; its clock runs
-from the first event sent until the last chunk is acknowledged. Prints where the rest goes, from /metrics.
+before and half after the pipeline's run, so that a machine whose speed drifts favours neither side. The
+pipeline is real: events through Kafka, the agents `ingest` and `embed` as processes, rows in OpenSearch; its
+clock runs from the first event sent until the last chunk is acknowledged. Prints where the rest goes.
 """
 
 from __future__ import annotations
@@ -21,21 +21,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bench.cleaning import clean_up
 from bench.engines import Addresses, add_arguments, engines
+from bench.filled import chunk_texts, planned_notes
 from bench.notes import path, write_vault
 from bench.report import Report
-from indexers.domain.chunking import embedding_text
-from indexers.domain.hashing import content_hash
 from indexers.domain.identity import AgentId, Namespace, Scope, TenantId
 from indexers.embedders.factory import load_embedder
-from indexers.opensearch.connect import connect
-from indexers.opensearch.gate import Gate
-from indexers.opensearch.names import IndexNames
-from indexers.opensearch.retry import RetryPolicy
-from indexers.planning import FileContent, IndexVersions, Seen, plan_document
 from indexers.ports import Embedder
-from indexers.settings import EmbedderSettings, IndexingSettings, OpenSearchSettings
-from streams.admin import delete_topics
+from indexers.settings import EmbedderSettings
 from streams.events import FileChange, encode, new_event_id, now_iso
 from streams.producer import EventProducer, OutgoingRecord
 from streams.settings import KafkaSettings
@@ -56,28 +50,6 @@ class Run:
     total: float
     ingest_done: float
     stages: dict[str, dict[str, float]]
-
-
-def chunk_texts(vault: Path, count: int, embedder: Embedder) -> list[list[str]]:
-    """What the pipeline embeds, note by note, made by the code that makes it there."""
-    settings = IndexingSettings()
-    versions = IndexVersions.of(embedder, embedder.model_id, settings)
-    texts: list[list[str]] = []
-    for number in range(count):
-        raw = (vault / path(number)).read_bytes()
-        planned = plan_document(
-            Seen(document=NAMESPACE.document(path(number)), vault_path=path(number), version=1, event_id=""),
-            FileContent(head=raw, size=len(raw), content_hash=content_hash(raw)),
-            counter=embedder,
-            settings=settings,
-            versions=versions,
-            indexed_at="",
-        )
-        text = planned.text
-        texts.append(
-            [embedding_text(chunk.heading_path, text[chunk.start : chunk.end]) for chunk in planned.chunks]
-        )
-    return texts
 
 
 def direct_seconds(embedder: Embedder, notes: Sequence[Sequence[str]]) -> float:
@@ -177,7 +149,7 @@ def measure(addresses: Addresses, count: int, core: int) -> dict[str, Any]:
         vault = Path(folder) / "vault"
         write_vault(vault, count)
         embedder = load_embedder(EmbedderSettings(cpu_affinity=(core,)))
-        notes = chunk_texts(vault, count, embedder)
+        notes = [chunk_texts(note) for note in planned_notes(vault, count, NAMESPACE, embedder)]
         pipeline = Pipeline(
             prefix=f"b{os.urandom(5).hex()}",
             kafka_servers=addresses.kafka_servers,
@@ -196,21 +168,6 @@ def measure(addresses: Addresses, count: int, core: int) -> dict[str, Any]:
         finally:
             asyncio.run(clean_up(pipeline))
     return figures(notes, direct, run)
-
-
-async def clean_up(pipeline: Pipeline) -> None:
-    settings = OpenSearchSettings()
-    gate = Gate(
-        connect(settings, pipeline.opensearch_url),
-        IndexNames(prefix=pipeline.prefix),
-        retry=RetryPolicy.once(),
-        settings=settings,
-    )
-    await gate.drop_indices()
-    await gate.close()
-    topics = Topics(pipeline.prefix)
-    names = (*topics.inputs, topics.documents, topics.dead_letters)
-    await delete_topics(KafkaSettings(), pipeline.kafka_servers, names)
 
 
 def main() -> None:

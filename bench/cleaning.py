@@ -1,0 +1,31 @@
+"""Nothing of a bench stays on the engines."""
+
+from __future__ import annotations
+
+from indexers.opensearch.connect import connect
+from indexers.opensearch.gate import Gate
+from indexers.opensearch.names import IndexNames
+from indexers.opensearch.retry import RetryPolicy
+from indexers.settings import OpenSearchSettings
+from streams.admin import delete_topics
+from streams.settings import KafkaSettings
+from streams.topics import Topics
+from tests.pipeline import Pipeline
+
+
+def open_gate(pipeline: Pipeline) -> Gate:
+    settings = OpenSearchSettings(timeout_seconds=60)
+    client = connect(settings, pipeline.opensearch_url)
+    return Gate(client, IndexNames(prefix=pipeline.prefix), retry=RetryPolicy.once(), settings=settings)
+
+
+async def clean_up(pipeline: Pipeline, *, topics: bool = True) -> None:
+    gate = open_gate(pipeline)
+    try:
+        await gate.drop_indices()
+    finally:
+        await gate.close()
+    if topics:
+        names = Topics(pipeline.prefix)
+        every = (*names.inputs, names.documents, names.dead_letters)
+        await delete_topics(KafkaSettings(), pipeline.kafka_servers, every)

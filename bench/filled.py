@@ -1,0 +1,130 @@
+"""A large index without a large wait: the pipeline's own rows, with vectors that are cheap to make.
+
+Rows of documents and chunks are planned by the code that the agents use. Their vectors are those of a few
+hundred real chunks with seeded noise, not each chunk's own: what a search costs depends on how many there are
+and how they lie, not on what they mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from bench.notes import path
+from indexers.domain.chunking import embedding_text
+from indexers.domain.hashing import content_hash
+from indexers.domain.identity import Namespace, Principal, chunk_id
+from indexers.opensearch.gate import Gate, RowWrite
+from indexers.opensearch.rows import ChunkRow, Index
+from indexers.planning import (
+    FileContent,
+    IndexVersions,
+    PlannedDocument,
+    Seen,
+    owner_fields,
+    plan_document,
+)
+from indexers.ports import Embedder, Vectors
+from indexers.settings import IndexingSettings
+
+MODEL_CHUNKS = 200
+NOISE = 0.35
+NOTES_AT_ONCE = 200
+VERSION = 1
+
+
+def planned_notes(
+    vault: Path, count: int, namespace: Namespace, embedder: Embedder
+) -> Iterator[PlannedDocument]:
+    settings = IndexingSettings()
+    versions = IndexVersions.of(embedder, embedder.model_id, settings)
+    for number in range(count):
+        raw = (vault / path(number)).read_bytes()
+        seen = Seen(
+            document=namespace.document(path(number)),
+            vault_path=path(number),
+            version=VERSION,
+            event_id=f"bench-{number}",
+        )
+        yield plan_document(
+            seen,
+            FileContent(head=raw, size=len(raw), content_hash=content_hash(raw)),
+            counter=embedder,
+            settings=settings,
+            versions=versions,
+            indexed_at="2026-11-30T00:00:00.000+00:00",
+        )
+
+
+def chunk_texts(planned: PlannedDocument) -> list[str]:
+    return [embedding_text(c.heading_path, planned.text[c.start : c.end]) for c in planned.chunks]
+
+
+async def fill(gate: Gate, vault: Path, count: int, namespace: Namespace, embedder: Embedder) -> int:
+    """Index the first `count` notes of the vault; the number of chunks."""
+    notes = list(planned_notes(vault, count, namespace, embedder))
+    sample = [text for note in notes[:MODEL_CHUNKS] for text in chunk_texts(note)][:MODEL_CHUNKS]
+    centres = embedder.embed_passages(sample)
+    rnd = np.random.default_rng(0)
+    chunks = 0
+    for start in range(0, count, NOTES_AT_ONCE):
+        part = notes[start : start + NOTES_AT_ONCE]
+        writes = [write for note in part for write in _writes(note, namespace, embedder, centres, rnd)]
+        results = await gate.write(writes)
+        if any(result.status != "applied" for result in results):
+            raise RuntimeError("a row was not stored")
+        chunks += len(writes) - len(part)
+    await gate.refresh()
+    return chunks
+
+
+def _writes(
+    note: PlannedDocument,
+    namespace: Namespace,
+    embedder: Embedder,
+    centres: Vectors,
+    rnd: np.random.Generator,
+) -> Iterator[RowWrite]:
+    # Rows of a fresh index: nothing to compare with, so the tenant's own maintenance writes them.
+    principal = Principal.pipeline(namespace.tenant_id)
+    doc_id = note.row.doc_id
+    yield RowWrite(
+        principal=principal,
+        index=Index.DOCUMENTS,
+        row_id=doc_id,
+        action="index",
+        row=note.row,
+        version=VERSION,
+    )
+    for chunk in note.chunks:
+        row = ChunkRow(
+            **owner_fields(namespace),
+            doc_id=doc_id,
+            ordinal=chunk.ordinal,
+            start=chunk.start,
+            end=chunk.end,
+            heading_path=list(chunk.heading_path),
+            chunk_hash=chunk.chunk_hash,
+            model_id=embedder.model_id,
+            chunker_version=note.row.chunker_version,
+            version=VERSION,
+            vector=_near(centres, rnd),
+        )
+        yield RowWrite(
+            principal=principal,
+            index=Index.CHUNKS,
+            row_id=chunk_id(namespace.document(note.row.path).doc_id, chunk.ordinal),
+            action="index",
+            row=row,
+            version=VERSION,
+        )
+
+
+def _near(centres: Vectors, rnd: np.random.Generator) -> list[float]:
+    centre = centres[rnd.integers(len(centres))]
+    noise = rnd.standard_normal(centre.shape[0]) * NOISE / np.sqrt(centre.shape[0])
+    vector = centre + noise
+    rounded: list[float] = np.round(vector / np.linalg.norm(vector), 7).tolist()
+    return rounded
