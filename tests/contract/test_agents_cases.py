@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import resource
 from collections.abc import AsyncIterator
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from indexers.domain import markdown
 from indexers.opensearch.rows import Index
 from tests.agents import Rig, agent_config, opened_rig, reopened, shipped_embedder, vault_root
 from tests.conftest import Stack
@@ -190,3 +192,52 @@ async def test_two_tenants_with_equal_paths_never_meet(stack: Stack, prefix: str
         report = await rig.verify()
         assert (report.clean, report.files, report.documents, report.links) == (True, 1, 1, 1)
         assert len(await rig.rows(Index.DOCUMENTS, "umbra")) == 2
+
+
+async def test_a_vault_that_is_away_holds_what_needs_it_and_deletes_nothing(rig: Rig) -> None:
+    await rig.index(rig.saved("a.md", "alpha"))
+    away = rig.root.path.with_name("away")
+    rig.root.path.rename(away)
+    held = asyncio.create_task(rig.index(rig.told("a.md", None)))
+    await asyncio.sleep(1)
+    assert not held.done()
+    assert sorted(await rig.documents()) == ["a.md"]
+    (away / "a.md").write_text("changed while it was away")
+    away.rename(rig.root.path)
+    await asyncio.wait_for(held, 30)
+    assert await rig.found("changed") == ["a.md"]
+    assert await rig.verified() == {}
+
+
+async def test_a_text_that_the_parser_can_not_take_is_a_letter(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bug in the parser, put there: no text is known that does this."""
+    parse = markdown.parse
+
+    def fragile(text: str, *, path: str, frontmatter_max_bytes: int) -> markdown.ParsedNote:
+        if "boom" in text:
+            raise IndexError
+        return parse(text, path=path, frontmatter_max_bytes=frontmatter_max_bytes)
+
+    monkeypatch.setattr(markdown, "parse", fragile)
+    await rig.index(rig.saved("a.md", "alpha"), rig.saved("b.md", "boom"), rig.saved("c.md", "charlie"))
+    assert sorted(await rig.documents()) == ["a.md", "c.md"]
+    assert [(x.error_class, x.reason) for x in await rig.letters()] == [("parse_failed", "b.md: IndexError")]
+
+
+async def test_a_text_over_the_inline_limit_is_read_from_the_vault_by_embed(
+    stack: Stack, prefix: str, tmp_path: Path
+) -> None:
+    config = agent_config(stack, prefix, [vault_root(tmp_path)], inline_max_bytes=1_024)
+    async with opened_rig(config) as rig:
+        long = "\n\n".join(f"# Part {n}\n\n{'word ' * 100}{n}" for n in range(4))
+        await rig.index(rig.saved("long.md", long))
+        assert (await rig.chunk_counts(), rig.computed) == ({"long.md": 4}, 4)
+        later = rig.saved("long.md", long + " changed")
+        await rig.feed(later)
+        (rig.root.path / "long.md").write_text(long + " changed again")
+        await rig.embed_all()
+        await rig.index(rig.saved("long.md", long + " changed again"))
+        assert await rig.chunk_counts() == {"long.md": 4}
+        assert await rig.verified() == {}

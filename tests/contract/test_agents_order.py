@@ -232,3 +232,23 @@ async def test_a_worker_that_lost_its_partition_leaves_nothing_of_its_older_vers
     await rig.embed_all()
     assert await rig.chunk_counts() == {"a.md": 1}
     assert await rig.verified() == {}
+
+
+async def test_answers_of_many_pages_are_read_whole(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of two rows: many links to one name, many candidates, many chunks of a file that shrinks."""
+    monkeypatch.setattr("indexers.opensearch.find.PAGE_ROWS", 2)
+    await rig.feed(*(rig.saved(f"n{i}.md", "[[hub]]") for i in range(7)))
+    await rig.index(rig.saved("hub.md", "".join(f"# H{i}\n\ntext {i}\n\n" for i in range(7))))
+    assert await rig.edges() == {(f"n{i}.md", "hub", "hub.md", False) for i in range(7)}
+    await rig.index(*(rig.saved(f"{folder}/hub.md", "# H1\n\ntext 1") for folder in "abc"))
+    assert await rig.edges() == {(f"n{i}.md", "hub", "hub.md", False) for i in range(7)}
+    deletion, creation = rig.moved("hub.md", "z/hub.md", "# H1\n\ntext 1")
+    await rig.index(creation)
+    await rig.index(deletion)
+    assert await rig.edges() == {(f"n{i}.md", "hub", "a/hub.md", True) for i in range(7)}
+    counts = await rig.chunk_counts()
+    assert {path: counts[path] for path in counts if "hub" in path} == {
+        f"{folder}/hub.md": 1 for folder in "abcz"
+    }
+    assert rig.computed == 8
+    assert await rig.verified() == {}
