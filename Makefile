@@ -55,13 +55,12 @@ soak: setup
 bench: setup
 	$(RUN) bench.ingest
 	$(RUN) bench.query
-	$(RUN) bench.freshness
 
-# Its own environment: torch weighs 5 GB.
+# Its own environment: torch weighs 5 GB. torch goes first and pinned, or another one would come along.
 test-gpu:
 	@$(MAKE) --no-print-directory VENV=.venv-gpu setup
 	@.venv-gpu/bin/python -m pip install --quiet -c constraints/gpu.txt torch
-	@.venv-gpu/bin/python -m pip install --quiet -c constraints/gpu.txt -c constraints/base.txt -e '.[gpu]'
+	@.venv-gpu/bin/python -m pip install --quiet -c constraints/gpu.txt $(CONSTRAINTS) -e '.[gpu]' --group test-gpu
 	.venv-gpu/bin/python -m pytest -m gpu $(PYTEST_FLAGS)
 
 clean:
