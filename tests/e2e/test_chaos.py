@@ -60,8 +60,6 @@ def test_nothing_is_lost_when_everything_dies(storm: Storm, engines: EnginePair,
                 strike(pipeline, engines, storm, step)
         edit_and_delete_some(vault, storm)
         pipeline.wait_idle(storm.idle_seconds)
-        pipeline.cli("rescan", "--confirm-removals")
-        pipeline.wait_idle(storm.idle_seconds)
         check(pipeline, vault, storm)
 
 

@@ -100,9 +100,19 @@ def test_verify_of_one_tenant_speaks_of_that_tenant(pipeline: Pipeline) -> None:
         checked = pipeline.cli("verify", "--root", tenant, "--json")
         assert checked.returncode == 0, checked.stdout + checked.stderr
         assert f"only-{other}.md" not in checked.stdout + checked.stderr
-    Path(pipeline.vaults[1]["path"], "only-t2.md").unlink()
     pipeline.stop("watch")
-    assert "only-t2.md" not in pipeline.cli("verify", "--root", "t1", "--json").stdout
+    file = Path(pipeline.vaults[1]["path"], "only-t2.md")
+    text = file.read_text()
+    try:
+        file.unlink()
+        assert "only-t2.md" not in pipeline.cli("verify", "--root", "t1", "--json").stdout
+        own = pipeline.cli("verify", "--root", "t2", "--json")
+        assert own.returncode == 1
+        assert "only-t2.md" in own.stdout
+    finally:
+        file.write_text(text)
+        pipeline.start("watch")
+        pipeline.wait_idle()
 
 
 def without_request(problem: dict[str, Any], doc_id: str) -> str:
