@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.cleaning import open_gate
 from bench.notes import path
 from indexers.domain.chunking import embedding_text
 from indexers.domain.hashing import content_hash
@@ -23,11 +24,13 @@ from indexers.planning import (
     IndexVersions,
     PlannedDocument,
     Seen,
+    gate_row,
     owner_fields,
     plan_document,
 )
 from indexers.ports import Embedder, Vectors
 from indexers.settings import IndexingSettings
+from tests.pipeline import Pipeline
 
 MODEL_CHUNKS = 200
 NOISE = 0.35
@@ -42,14 +45,8 @@ def planned_notes(
     versions = IndexVersions.of(embedder, embedder.model_id, settings)
     for number in range(count):
         raw = (vault / path(number)).read_bytes()
-        seen = Seen(
-            document=namespace.document(path(number)),
-            vault_path=path(number),
-            version=VERSION,
-            event_id=f"bench-{number}",
-        )
         yield plan_document(
-            seen,
+            _seen(namespace, path(number)),
             FileContent(head=raw, size=len(raw), content_hash=content_hash(raw)),
             counter=embedder,
             settings=settings,
@@ -58,12 +55,32 @@ def planned_notes(
         )
 
 
+def _seen(namespace: Namespace, note_path: str) -> Seen:
+    return Seen(
+        document=namespace.document(note_path), vault_path=note_path, version=VERSION, event_id="bench"
+    )
+
+
 def chunk_texts(planned: PlannedDocument) -> list[str]:
     return [embedding_text(c.heading_path, planned.text[c.start : c.end]) for c in planned.chunks]
 
 
-async def fill(gate: Gate, vault: Path, count: int, namespace: Namespace, embedder: Embedder) -> int:
-    """Index the first `count` notes of the vault; the number of chunks."""
+async def fill_index(
+    pipeline: Pipeline, vault: Path, count: int, namespace: Namespace, embedder: Embedder
+) -> int:
+    """Index the first `count` notes of the vault, without links; the number of chunks."""
+    gate = open_gate(pipeline)
+    try:
+        await gate.ensure_indices(
+            dimension=embedder.dimension, pair_id=embedder.pair_id, cosine_floor=embedder.cosine_floor
+        )
+        return await _fill(gate, vault, count, namespace, embedder)
+    finally:
+        await gate.close()
+
+
+async def _fill(gate: Gate, vault: Path, count: int, namespace: Namespace, embedder: Embedder) -> int:
+    versions = IndexVersions.of(embedder, embedder.model_id, IndexingSettings()).fingerprint
     notes = list(planned_notes(vault, count, namespace, embedder))
     sample = [text for note in notes[:MODEL_CHUNKS] for text in chunk_texts(note)][:MODEL_CHUNKS]
     centres = embedder.embed_passages(sample)
@@ -72,7 +89,8 @@ async def fill(gate: Gate, vault: Path, count: int, namespace: Namespace, embedd
     for start in range(0, count, NOTES_AT_ONCE):
         part = notes[start : start + NOTES_AT_ONCE]
         writes = [write for note in part for write in _writes(note, namespace, embedder, centres, rnd)]
-        results = await gate.write(writes)
+        passes = [_gate_write(note, namespace, versions) for note in part]
+        results = await gate.write([*writes, *passes])
         if any(result.status != "applied" for result in results):
             raise RuntimeError("a row was not stored")
         chunks += len(writes) - len(part)
@@ -120,6 +138,24 @@ def _writes(
             row=row,
             version=VERSION,
         )
+
+
+def _gate_write(note: PlannedDocument, namespace: Namespace, versions: str) -> RowWrite:
+    row = gate_row(
+        _seen(namespace, note.row.path),
+        content_hash=note.row.content_hash,
+        versions=versions,
+        alias_keys=note.row.alias_keys,
+        deleted=False,
+    )
+    return RowWrite(
+        principal=Principal.pipeline(namespace.tenant_id),
+        index=Index.GATE,
+        row_id=row.doc_id,
+        action="index",
+        row=row,
+        version=VERSION,
+    )
 
 
 def _near(centres: Vectors, rnd: np.random.Generator) -> list[float]:

@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from bench.cleaning import clean_up, open_gate
+from bench.cleaning import clean_up
 from bench.engines import Addresses, add_arguments, engines
-from bench.filled import fill
+from bench.filled import fill_index
 from bench.notes import query, write_vault
 from bench.report import Report
 from indexers.domain.identity import AgentId, Namespace, Principal, Scope, TenantId
@@ -135,7 +135,7 @@ def measure(addresses: Addresses, notes: int, queries: int) -> dict[str, Any]:
             vaults=[{"name": "bench", "path": str(vault)}],
         )
         try:
-            chunks = asyncio.run(_fill(pipeline, vault, notes, embedder))
+            chunks = asyncio.run(fill_index(pipeline, vault, notes, NAMESPACE, embedder))
             with running(pipeline, "api"):
                 taken, steps = _ask(pipeline, embedder, queries)
                 pipeline.stop()
@@ -157,17 +157,6 @@ def measure(addresses: Addresses, notes: int, queries: int) -> dict[str, Any]:
         "vectors": "those of 200 real chunks with seeded noise",
         "load_average": os.getloadavg()[0],
     }
-
-
-async def _fill(pipeline: Pipeline, vault: Path, notes: int, embedder: Embedder) -> int:
-    gate = open_gate(pipeline)
-    try:
-        await gate.ensure_indices(
-            dimension=embedder.dimension, pair_id=embedder.pair_id, cosine_floor=embedder.cosine_floor
-        )
-        return await fill(gate, vault, notes, NAMESPACE, embedder)
-    finally:
-        await gate.close()
 
 
 def _ask(
