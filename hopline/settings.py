@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import platformdirs
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -63,6 +63,12 @@ class LocalSettings(Section):
         default=False, description="Engines tuned for start-up time (tests): half the speed."
     )
     start_timeout_seconds: float = Field(120.0, gt=0, description="Longest wait for one process to be ready.")
+
+    @field_validator("data_dir", "cache_dir")
+    @classmethod
+    def _absolute(cls, folder: Path) -> Path:
+        """Processes of the stack work in other folders than the caller."""
+        return folder.expanduser().absolute()
 
 
 class Settings(BaseSettings):

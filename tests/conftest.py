@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -27,15 +28,13 @@ def pytest_configure() -> None:
     for name in [name for name in os.environ if name.startswith("HOPLINE_") and name not in _KEPT]:
         del os.environ[name]
     folder = Path(tempfile.mkdtemp(prefix="hopline-settings-"))
-    (folder / "hopline.toml").touch()
+    (folder / "hopline.toml").write_text(f"[local]\ndata_dir = '{folder / 'data'}'\n", encoding="utf-8")
     os.environ["HOPLINE_CONFIG"] = str(folder / "hopline.toml")
     os.environ["HF_HUB_OFFLINE"] = "1"
 
 
 def pytest_unconfigure() -> None:
-    config = Path(os.environ.pop("HOPLINE_CONFIG"))
-    config.unlink(missing_ok=True)
-    config.parent.rmdir()
+    shutil.rmtree(Path(os.environ.pop("HOPLINE_CONFIG")).parent, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -97,7 +97,7 @@ class DemoCommands:
             raise HoplineError(f"`hopline {' '.join(arguments)}`: {done.stderr.strip()}") from exc
 
     def _argv(self, arguments: tuple[str, ...]) -> list[str]:
-        return [sys.executable, "-m", "hopline", *arguments]
+        return [sys.executable, "-P", "-m", "hopline", *arguments]
 
 
 def wait_searchable(commands: DemoCommands, say: Say) -> int:

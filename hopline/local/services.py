@@ -149,8 +149,10 @@ def _service_spec(
     return ProcessSpec(
         launch=Launch(
             name=service.name,
-            argv=(sys.executable, "-m", "hopline", *service.command),
-            cwd=folders.data_dir,
+            # -P: what lies in the caller's folder must not shadow a module. The folder itself stays, for
+            # relative paths in the settings.
+            argv=(sys.executable, "-P", "-m", "hopline", *service.command),
+            cwd=Path.cwd(),
             env=own_environment(plan) | dict(service.env) | {f"HOPLINE_{service.port_setting}": str(port)},
             log=folders.log(service.name),
         ),

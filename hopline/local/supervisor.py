@@ -109,9 +109,8 @@ class Supervisor:
             return
         self._step("creating topics and indices")
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "hopline.local.bootstrap"),
+            *(sys.executable, "-P", "-m", "hopline.local.bootstrap"),
             env=own_environment(self._plan),
-            cwd=self._folders.data_dir,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             start_new_session=True,

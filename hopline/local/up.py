@@ -147,9 +147,8 @@ def _run_in_background(plan: StackPlan, folders: StackFolders, lock: IO[str], sa
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         supervisor = subprocess.Popen(
-            [sys.executable, "-m", "hopline.local.supervise"],
+            [sys.executable, "-P", "-m", "hopline.local.supervise"],
             env=own_environment(plan),
-            cwd=folders.data_dir,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
