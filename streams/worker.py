@@ -192,9 +192,18 @@ class Worker:
 
     def _revoked(self) -> None:
         self._partitions = ()
+        self._committed = {}
         self._readiness.met(_ASSIGNMENT, value=False)
 
     async def _watch(self, app: faust.App) -> None:
+        try:
+            await self._watch_forever(app)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as exc:  # noqa: BLE001 - a task group would unwind around a running Faust, and hang
+            leave("watch.failed", exc)
+
+    async def _watch_forever(self, app: faust.App) -> None:
         """Lag as the brokers see it, every two seconds; and an end when Faust has given up."""
         async with LagReader(self._spec.kafka, self._spec.servers, self._spec.group) as reader:
             while True:
@@ -216,7 +225,7 @@ class Worker:
         if partitions is not self._partitions:
             return  # a rebalance came between
         committed = {(p.topic, p.partition): p.committed or 0 for p in found}
-        if any(committed[place] > before for place, before in self._committed.items()):
+        if any(committed.get(place, 0) > before for place, before in self._committed.items()):
             self._context.liveness.moved()
             self._context.metrics.progress.set_to_current_time()
         self._committed = committed
