@@ -14,6 +14,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tests import corpus
@@ -26,43 +27,54 @@ def seconds_until(condition: Callable[[], bool]) -> float:
     return wait_for(condition, 60, "change visible")
 
 
+def edited(pipeline: Pipeline, number: int) -> bool:
+    gone = not pipeline.paths_for(f"vorrin{number:03d}q", parts=KEYWORD)
+    return gone and pipeline.finds(f"tarvel{number:03d}q", [f"fresh-{number}.md"])()
+
+
+def found_by_vector(pipeline: Pipeline, number: int) -> bool:
+    return f"fresh-{number}.md" in pipeline.paths_for(f"new tarvel{number:03d}q", parts=["vector"])[:3]
+
+
 def measure(pipeline: Pipeline, vault: Path, rounds: int) -> dict[str, list[float]]:
     taken: dict[str, list[float]] = {"edit": [], "edit_vector": [], "rename": [], "delete": []}
     for number in range(rounds):
         file = vault / f"fresh-{number}.md"
         file.write_text(f"# Fresh\n\nold vorrin{number:03d}q\n")
-        seconds_until(lambda n=number: bool(pipeline.paths_for(f"vorrin{n:03d}q", parts=KEYWORD)))  # type: ignore[misc]
+        seconds_until(pipeline.finds(f"vorrin{number:03d}q", [file.name]))
         time.sleep(0.3)
         start = time.monotonic()
         file.write_text(f"# Fresh\n\nnew tarvel{number:03d}q\n")
-        seconds_until(
-            lambda n=number: (  # type: ignore[misc]
-                pipeline.paths_for(f"tarvel{n:03d}q", parts=KEYWORD) == [f"fresh-{n}.md"]
-                and not pipeline.paths_for(f"vorrin{n:03d}q", parts=KEYWORD)
-            )
-        )
+        seconds_until(partial(edited, pipeline, number))
         taken["edit"].append(time.monotonic() - start)
-        seconds_until(lambda n=number: f"fresh-{n}.md" in pipeline.paths_for(f"new tarvel{n:03d}q", parts=["vector"])[:3])  # type: ignore[misc]
+        seconds_until(partial(found_by_vector, pipeline, number))
         taken["edit_vector"].append(time.monotonic() - start)
         start = time.monotonic()
         if number % 2:
             file.unlink()
-            seconds_until(lambda n=number: not pipeline.paths_for(f"tarvel{n:03d}q", parts=KEYWORD))  # type: ignore[misc]
+            seconds_until(pipeline.finds(f"tarvel{number:03d}q", []))
             taken["delete"].append(time.monotonic() - start)
         else:
             file.rename(vault / f"moved-{number}.md")
-            seconds_until(lambda n=number: pipeline.paths_for(f"tarvel{n:03d}q", parts=KEYWORD) == [f"moved-{n}.md"])  # type: ignore[misc]
+            seconds_until(pipeline.finds(f"tarvel{number:03d}q", [f"moved-{number}.md"]))
             taken["rename"].append(time.monotonic() - start)
     return taken
 
 
 def summary(values: list[float]) -> dict[str, float]:
     cuts = statistics.quantiles(values, n=20)
-    return {"n": len(values), "p50": round(statistics.median(values), 3), "p95": round(cuts[18], 3), "max": round(max(values), 3)}
+    return {
+        "n": len(values),
+        "p50": round(statistics.median(values), 3),
+        "p95": round(cuts[18], 3),
+        "max": round(max(values), 3),
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kafka", required=True)
     parser.add_argument("--opensearch", required=True)
     parser.add_argument("--notes", type=int, default=300)
@@ -82,7 +94,9 @@ def main() -> None:
         )
         with running(pipeline, "ingest", "embed", "watch", "api"):
             pipeline.wait_idle(300)
-            result = {kind: summary(values) for kind, values in measure(pipeline, vault, options.rounds).items()}
+            result = {
+                kind: summary(values) for kind, values in measure(pipeline, vault, options.rounds).items()
+            }
             pipeline.stop()
     print(json.dumps(result, indent=2))
     out = Path("bench/out")

@@ -2,8 +2,9 @@
 
     python -m bench.real_vaults --kafka HOST:PORT --opensearch URL FOLDER_OR_TAR [FOLDER_OR_TAR …]
 
-Prints for each vault: notes, seconds, notes/s, links (resolved, dangling, ambiguous), the findings of verify, and the backlinks of the five
-most linked pages beside those that a plain search for `[[name` and `](name` in the files gives, for reading by eye. Writes bench/out/real_vaults.json.
+Prints for each vault: notes, seconds, notes/s, the findings of verify, and the backlinks of the five most linked
+pages beside those that a plain search for `[[name` and `](name` in the files gives, for reading by eye. Writes
+bench/out/real_vaults.json.
 """
 
 from __future__ import annotations
@@ -54,10 +55,12 @@ def key(name: str) -> str:
 def report(pipeline: Pipeline, vault: Path, seconds: float) -> dict[str, Any]:
     verify = pipeline.cli("verify", "--json", seconds=600)
     witness = plain_mentions(vault)
-    notes = sorted(p for p in vault.rglob("*.md") if not any(x.startswith(".") for x in p.relative_to(vault).parts))
+    notes = sorted(
+        p for p in vault.rglob("*.md") if not any(x.startswith(".") for x in p.relative_to(vault).parts)
+    )
     names = Counter({name: len(paths) for name, paths in witness.items()})
     by_stem = {key(p.stem): p for p in notes}
-    pages = []
+    pages: list[dict[str, Any]] = []
     for name, _ in names.most_common(60):
         if name in by_stem and len(pages) < 5:
             pages.append(backlinks_beside_witness(pipeline, vault, by_stem[name], witness[name]))
@@ -71,15 +74,24 @@ def report(pipeline: Pipeline, vault: Path, seconds: float) -> dict[str, Any]:
     }
 
 
-def backlinks_beside_witness(pipeline: Pipeline, vault: Path, page: Path, witness: set[str]) -> dict[str, Any]:
+def backlinks_beside_witness(
+    pipeline: Pipeline, vault: Path, page: Path, witness: set[str]
+) -> dict[str, Any]:
     path = unicodedata.normalize("NFC", str(page.relative_to(vault)))
     answer = json.loads(pipeline.cli("backlinks", path, "--json").stdout)
     ours = {link["from"]["path"] for link in answer["links"]}
-    return {"page": path, "backlinks": len(ours), "only_ours": sorted(ours - witness)[:10], "only_witness": sorted(witness - ours - {path})[:10]}
+    return {
+        "page": path,
+        "backlinks": len(ours),
+        "only_ours": sorted(ours - witness)[:10],
+        "only_witness": sorted(witness - ours - {path})[:10],
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kafka", required=True)
     parser.add_argument("--opensearch", required=True)
     parser.add_argument("vaults", nargs="+", type=Path)

@@ -40,11 +40,11 @@ class PoisonRecord(HoplineError):  # noqa: N818 - see above
         return f"{self.error_class}: {self.reason}"
 
 
-class VaultUnavailable(HoplineError):
+class VaultUnavailable(HoplineError):  # noqa: N818 - see above
     """The vault's root is missing, unreadable or suspiciously empty: nothing may be concluded from it."""
 
 
-class NotVisible(HoplineError):
+class NotVisible(HoplineError):  # noqa: N818 - see above
     """The row does not exist, or the principal may not see it: the two are never told apart."""
 
 

@@ -1,4 +1,4 @@
-"""Events of DESIGN §3 and their strict JSON. A record that doesn't decode is a `PoisonRecord`, never an exception in Faust."""
+"""Events and their strict JSON: a record that doesn't decode is a `PoisonRecord`, never an exception in Faust."""
 
 from __future__ import annotations
 
@@ -138,7 +138,9 @@ def decode(value: bytes | None, kind: type[E]) -> E:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise PoisonRecord("not_json", str(exc)) from exc
     if head.schema_version != SCHEMA_VERSION:
-        raise PoisonRecord("unknown_schema", f"schema_version {head.schema_version}; this worker reads {SCHEMA_VERSION}")
+        raise PoisonRecord(
+            "unknown_schema", f"schema_version {head.schema_version}; this worker reads {SCHEMA_VERSION}"
+        )
     try:
         event = msgspec.json.decode(value, type=kind)
         if isinstance(event, PathEvent):

@@ -29,6 +29,9 @@ ERROR_CLASSES: Final = frozenset(
         "unreadable_reference",
         "hash_mismatch",
         "unknown_vault",
+        "parse_failed",
+        "not_embeddable",
+        "event_too_large",
         "other",
     }
 )

@@ -125,7 +125,9 @@ class Pipeline:
         found = [line for line in lines if line.startswith(sample) and line[len(sample)] in " {"]
         return sum(float(line.rsplit(" ", 1)[1]) for line in found)
 
-    def cli(self, *arguments: str, stdin: str | None = None, seconds: float = 120) -> subprocess.CompletedProcess[str]:
+    def cli(
+        self, *arguments: str, stdin: str | None = None, seconds: float = 120
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "hopline", *arguments],
             env=self.environment | {"HOPLINE_API_KEY": KEY, "HOPLINE_API_URL": self.api_url},
@@ -157,13 +159,20 @@ class Pipeline:
         assert status == 200, answer
         return [hit["path"] for hit in answer["hits"]]
 
+    def finds(self, query: str, paths: list[str]) -> Callable[[], bool]:
+        """A condition: the words of the query are in exactly these documents."""
+        return lambda: self.paths_for(query, parts=["keyword"]) == paths
+
     def backlog(self) -> int:
         """Records that ingest and embed have not committed yet."""
         topics = Topics(self.prefix)
         settings = KafkaSettings(bootstrap_servers=self.kafka_servers)
 
         async def total() -> int:
-            parts = [await lag(settings, self.kafka_servers, topics.group(agent), topics.read_by(agent)) for agent in ("ingest", "embed")]
+            parts = [
+                await lag(settings, self.kafka_servers, topics.group(agent), topics.read_by(agent))
+                for agent in ("ingest", "embed")
+            ]
             return sum(p.lag for part in parts for p in part)
 
         return asyncio.run(total())
@@ -203,7 +212,13 @@ def write_keys(folder: Path, **tenants: str) -> None:
     """keys.json of the query service: `KEY` for tenant local, more as key=tenant."""
     keys = {KEY: "local"} | {key: tenant for tenant, key in tenants.items()}
     entries = [
-        {"sha256": hashlib.sha256(key.encode()).hexdigest(), "tenant": tenant, "agent": "me", "teams": [], "roles": ["agent"]}
+        {
+            "sha256": hashlib.sha256(key.encode()).hexdigest(),
+            "tenant": tenant,
+            "agent": "me",
+            "teams": [],
+            "roles": ["agent"],
+        }
         for key, tenant in keys.items()
     ]
     (folder / "keys.json").write_text(json.dumps({"keys": entries}))

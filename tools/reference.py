@@ -1,7 +1,7 @@
 """Writes the generated pages of docs/reference from the code: settings, metrics, commands, routes.
 
-    python -m tools.reference           write
-    python -m tools.reference --check   exit 1 when a page differs from the code (part of the tests)
+python -m tools.reference           write
+python -m tools.reference --check   exit 1 when a page differs from the code (part of the tests)
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import typer
 from prometheus_client import CollectorRegistry
 from pydantic import BaseModel
@@ -28,8 +27,9 @@ def settings_page() -> str:
 
     lines = [
         "# Settings\n\n" + NOTE,
-        "Read once at start: environment first, then the TOML file named by `HOPLINE_CONFIG` (else `hopline.toml` in the user's",
-        "configuration folder), then the defaults. `hopline settings` shows the values in force. A misspelt name is an error.\n",
+        "Read once at start: environment first, then the TOML file named by `HOPLINE_CONFIG` (else `hopline.toml` in",
+        "the user's configuration folder), then the defaults. `hopline settings` shows the values in force. A misspelt",
+        "name is an error.\n",
         "| environment | default | meaning |\n| --- | --- | --- |",
     ]
     lines += [f"| `{name}` | {default} | {text} |" for name, default, text in fields(Settings, "HOPLINE_")]
@@ -79,7 +79,10 @@ def default_of(info: FieldInfo) -> str:
 
 
 def metrics_page() -> str:
-    lines = ["# Metrics\n\n" + NOTE, "Every process serves them on `/metrics`. No metric has a tenant label: tenants are in the logs.\n"]
+    lines = [
+        "# Metrics\n\n" + NOTE,
+        "Every process serves them on `/metrics`. No metric has a tenant label: tenants are in the logs.\n",
+    ]
     for title, registry in registries().items():
         lines += [f"## {title}\n", "| metric | type | labels | meaning |\n| --- | --- | --- | --- |"]
         for metric in sorted(collectors(registry), key=lambda m: str(m._name)):  # noqa: SLF001 - the library offers no other way
@@ -93,11 +96,12 @@ def metrics_page() -> str:
 def registries() -> dict[str, CollectorRegistry]:
     from search_api.metrics import ApiMetrics
     from streams.metrics import StreamMetrics
+    from streams.watcher.metrics import WatcherMetrics
 
-    found: dict[str, CollectorRegistry] = {}
-    for title, kind in (("Agents and watcher", StreamMetrics), ("Query service", ApiMetrics)):
-        found[title] = CollectorRegistry()
-        kind(found[title])
+    found = {title: CollectorRegistry() for title in ("Agents", "Watcher", "Query service")}
+    StreamMetrics(found["Agents"], agent="ingest")
+    WatcherMetrics(found["Watcher"])
+    ApiMetrics(found["Query service"])
     return found
 
 
@@ -106,12 +110,16 @@ def collectors(registry: CollectorRegistry) -> set[Any]:
 
 
 def commands_page() -> str:
-    from hopline.cli.main import app
+    from hopline.cli.main import build_app
 
-    root = typer.main.get_command(app)
-    lines = ["# Commands\n\n" + NOTE, "Exit codes: 0 done; 1 failed, the message says why; 2 wrong use or settings; 130 interrupted.\n"]
+    root = typer.main.get_command(build_app())
+    lines = [
+        "# Commands\n\n" + NOTE,
+        "Exit codes: 0 done; 1 failed, or something is wrong that was asked about; 2 wrong use or settings;",
+        "3 not running (`hopline status`) or removals held (`hopline rescan`); 130 interrupted.\n",
+    ]
     for path, command in walk(root, ("hopline",)):
-        if isinstance(command, click.Group):
+        if hasattr(command, "commands"):  # a group; its commands follow
             continue
         lines += [f"## `{' '.join(path)}`\n", (command.help or "").split("\f")[0].strip() + "\n"]
         rows = [row(parameter) for parameter in command.params if getattr(parameter, "name", "") != "help"]
@@ -120,14 +128,19 @@ def commands_page() -> str:
     return "\n".join(lines)
 
 
-def walk(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def walk(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command below this one; typer brings a click of its own, whose types have no public name."""
     yield path, command
     for name, child in sorted(getattr(command, "commands", {}).items()):
         yield from walk(child, (*path, name))
 
 
-def row(parameter: click.Parameter) -> str:
-    names = ", ".join(f"`{x}`" for x in parameter.opts) if parameter.param_type_name == "option" else f"`{parameter.name}`"
+def row(parameter: Any) -> str:
+    names = (
+        ", ".join(f"`{x}`" for x in parameter.opts)
+        if parameter.param_type_name == "option"
+        else f"`{parameter.name}`"
+    )
     text = (getattr(parameter, "help", None) or "").replace("|", "\\|").replace("\n", " ")
     return f"| {names} | {text} |"
 
@@ -138,19 +151,29 @@ def routes_page() -> str:
     document = openapi_document()
     lines = [
         "# Routes\n\n" + NOTE,
-        "`GET /openapi.json` gives the whole description (OpenAPI 3.1). Errors are `application/problem+json` (RFC 9457); each answer",
-        "carries `X-Request-Id`. Every route but health, readiness, metrics and the description needs `Authorization: Bearer KEY`.\n",
+        "`GET /openapi.json` gives the whole description (OpenAPI 3.1). Errors are `application/problem+json`",
+        "(RFC 9457); each answer carries `X-Request-Id`. Every route but health, readiness, metrics and the",
+        "description needs `Authorization: Bearer KEY`.\n",
     ]
     for path, methods in sorted(document["paths"].items()):
         for method, route in sorted(methods.items()):
-            lines += [f"## `{method.upper()} {path}`\n", route.get("description") or route.get("summary", ""), ""]
+            lines += [
+                f"## `{method.upper()} {path}`\n",
+                route.get("description") or route.get("summary", ""),
+                "",
+            ]
             parameters = route.get("parameters", [])
             if parameters:
                 lines += ["| parameter | in | meaning |\n| --- | --- | --- |"]
-                lines += [f"| `{p['name']}` | {p['in']} | {p.get('description', '')} |" for p in parameters] + [""]
+                lines += [
+                    f"| `{p['name']}` | {p['in']} | {p.get('description', '')} |" for p in parameters
+                ] + [""]
             lines += body_rows(document, route)
             lines += ["| status | meaning |\n| --- | --- |"]
-            lines += [f"| {status} | {answer['description']} |" for status, answer in sorted(route["responses"].items())] + [""]
+            lines += [
+                f"| {status} | {answer['description']} |"
+                for status, answer in sorted(route["responses"].items())
+            ] + [""]
     return "\n".join(lines)
 
 
@@ -177,14 +200,20 @@ PAGE_WRITERS: dict[str, Callable[[], str]] = {
 
 def stale_pages() -> list[str]:
     """Names of the pages that differ from the code."""
-    return [name for name, write in PAGE_WRITERS.items() if not (PAGES / name).is_file() or (PAGES / name).read_text() != write()]
+    return [
+        name
+        for name, write in PAGE_WRITERS.items()
+        if not (PAGES / name).is_file() or (PAGES / name).read_text() != write()
+    ]
 
 
 def main() -> int:
     if "--check" in sys.argv:
         stale = stale_pages()
         for name in stale:
-            print(f"docs/reference/{name} differs from the code: run python -m tools.reference", file=sys.stderr)  # noqa: T201
+            print(
+                f"docs/reference/{name} differs from the code: run python -m tools.reference", file=sys.stderr
+            )
         return 1 if stale else 0
     for name, write in PAGE_WRITERS.items():
         (PAGES / name).write_text(write())

@@ -26,6 +26,7 @@ COMMAND_MODULES = (
     "hopline.cli.agents",
     "hopline.cli.api",
     "hopline.cli.dlq",
+    "hopline.cli.keys",
     "hopline.cli.settings",
     "hopline.cli.demo",
 )

@@ -73,7 +73,7 @@ class Namespace:
         check_label(self.tenant_id)
         check_label(self.agent_id)
         if (self.scope is Scope.TEAM) != (self.team_id is not None):
-            msg = f"scope {self.scope} and team {self.team_id!r} contradict each other: a team belongs to scope team only"
+            msg = f"scope {self.scope} and team {self.team_id!r} contradict each other: only scope team has one"
             raise ValueError(msg)
         if self.team_id is not None:
             check_label(self.team_id)
@@ -108,7 +108,7 @@ class DocumentKey:
     def record_key(self) -> bytes:
         """Kafka key of both input topics: one document, one partition."""
         ns = self.namespace
-        return "/".join((ns.tenant_id, ns.agent_id, ns.scope_label, self.path)).encode()
+        return f"{ns.tenant_id}/{ns.agent_id}/{ns.scope_label}/{self.path}".encode()
 
 
 def chunk_id(doc_id: DocumentId, ordinal: int) -> ChunkId:
@@ -131,7 +131,7 @@ def normalise_path(path: str) -> str:
 
 def check_label(name: str) -> None:
     if not _LABEL.fullmatch(name):
-        msg = f"{name!r} can't name a tenant, agent or team: letters, digits, '_', '.', '-', at most 128, no leading '.' or '-'"
+        msg = f"{name!r} can't name a tenant, agent or team: give letters, digits, '_', '.' and '-', at most 128"
         raise ValueError(msg)
 
 

@@ -1,4 +1,7 @@
-"""Rows of every index, as typed records. Field names are the mapping's; every row carries tenant, agent, team, scope."""
+"""Rows of every index, as typed records.
+
+Field names are the mapping's; every row carries tenant, agent, team, scope.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Everything dies in turn while notes stream in: afterwards nothing is missing, nothing is there twice.
 
-The short form runs in `make test`. The full one (3,000 notes, ten `kill -9`, OpenSearch away for a minute) is `make soak`.
+The short form runs in `make test`. The full one (3,000 notes, ten `kill -9`, OpenSearch away for a minute) is
+`make soak`.
 """
 
 from __future__ import annotations
@@ -78,7 +79,10 @@ def strike(pipeline: Pipeline, engines: EnginePair, storm: Storm, step: int) -> 
 def edit_and_delete_some(vault: Path, storm: Storm) -> None:
     for number in range(0, storm.notes, 10):
         file = vault / corpus.path(number)
-        file.write_text(file.read_text(encoding="utf-8").replace(corpus.own_word(number), f"edited{number:05d}q"), encoding="utf-8")
+        file.write_text(
+            file.read_text(encoding="utf-8").replace(corpus.own_word(number), f"edited{number:05d}q"),
+            encoding="utf-8",
+        )
     for number in range(5, storm.notes, 50):
         (vault / corpus.path(number)).unlink()
 

@@ -1,4 +1,4 @@
-"""A change on disk is a change in the search: edits, renames, deletions, touches, through the whole running pipeline."""
+"""A change on disk is a change in the search: edits, renames, deletions, touches, through the running pipeline."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def test_edits_replace_the_words(pipeline: Pipeline) -> None:
     file = vault_of(pipeline) / "diary.md"
     for number in range(10):
         file.write_text(f"# Diary\n\nToday it was quorl{number:03d}.\n")
-        wait_for(lambda n=number: pipeline.paths_for(f"quorl{n:03d}", parts=["keyword"]) == ["diary.md"], 20, "new word found")  # type: ignore[misc]
+        wait_for(pipeline.finds(f"quorl{number:03d}", ["diary.md"]), 20, "new word found")
         if number:
-            wait_for(lambda n=number: pipeline.paths_for(f"quorl{n - 1:03d}", parts=["keyword"]) == [], 20, "old word gone")  # type: ignore[misc]
+            wait_for(pipeline.finds(f"quorl{number - 1:03d}", []), 20, "old word gone")
 
 
 def test_c04_atomic_save(pipeline: Pipeline) -> None:
@@ -53,7 +53,7 @@ def test_c04_atomic_save(pipeline: Pipeline) -> None:
     temporary = vault / ".recipe.md.k3z1"
     temporary.write_text("# Recipe\n\nTake three lemons.\n")
     temporary.rename(vault / "recipe.md")
-    wait_for(lambda: pipeline.paths_for("three", parts=["keyword"]) == ["recipe.md"], 20, "new text found")
+    wait_for(pipeline.finds("three", ["recipe.md"]), 20, "new text found")
     wait_for(lambda: "recipe.md" not in pipeline.paths_for("two", parts=["keyword"]), 20, "old text gone")
     hits = pipeline.request("/v1/search", {"query": "lemons", "parts": ["keyword"]})[1]["hits"]
     assert [(hit["path"], hit["doc_id"]) for hit in hits] == [("recipe.md", before)]
@@ -64,22 +64,30 @@ def test_c04_atomic_save(pipeline: Pipeline) -> None:
 def test_a_rename_keeps_vectors_and_mends_links(pipeline: Pipeline) -> None:
     vault = vault_of(pipeline)
     (vault / "draft.md").write_text("# Something else\n\nThe bollard murmured velvetly.\n")
-    wait_for(lambda: pipeline.paths_for("velvetly", parts=["keyword"]) == ["draft.md"], 20, "found")
+    wait_for(pipeline.finds("velvetly", ["draft.md"]), 20, "found")
     pipeline.wait_idle()
     embedded = pipeline.metric("embed", 'hopline_stream_embeddings_total{outcome="computed"}')
     (vault / "draft.md").rename(vault / "later.md")
-    wait_for(lambda: pipeline.paths_for("velvetly", parts=["keyword"]) == ["later.md"], 20, "found under the new path")
+    wait_for(
+        pipeline.finds("velvetly", ["later.md"]),
+        20,
+        "found under the new path",
+    )
     pipeline.wait_idle()
     assert pipeline.paths_for("velvetly", parts=["vector"])[0] == "later.md"
     assert pipeline.metric("embed", 'hopline_stream_embeddings_total{outcome="computed"}') == embedded
-    moved = pipeline.request("/v1/search", {"query": "velvetly", "parts": ["keyword"]})[1]["hits"][0]["doc_id"]
+    moved = pipeline.request("/v1/search", {"query": "velvetly", "parts": ["keyword"]})[1]["hits"][0][
+        "doc_id"
+    ]
 
     def linked() -> bool:
-        return [link["from"]["path"] for link in pipeline.request(f"/v1/documents/{moved}/backlinks")[1]["links"]] == ["plan.md"]
+        return [
+            link["from"]["path"] for link in pipeline.request(f"/v1/documents/{moved}/backlinks")[1]["links"]
+        ] == ["plan.md"]
 
     wait_for(linked, 20, "the dangling link of plan.md found its target")
     (vault / "later.md").unlink()
-    wait_for(lambda: pipeline.paths_for("velvetly", parts=["keyword"]) == [], 20, "gone")
+    wait_for(pipeline.finds("velvetly", []), 20, "gone")
     assert pipeline.request(f"/v1/documents/{moved}")[0] == 404
 
 

@@ -1,0 +1,87 @@
+"""What the code has, the documentation has: generated pages are fresh, links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hopline.cli.main import COMMAND_MODULES
+from streams.metrics import ERROR_CLASSES
+from tools import reference
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+
+
+def targets(page: Path) -> list[str]:
+    """Relative links of a page, those in code left out."""
+    return LINK.findall(CODE.sub("", page.read_text()))
+
+
+@pytest.mark.parametrize("page", sorted(reference.PAGE_WRITERS))
+def test_generated_pages_say_what_the_code_says(page: str) -> None:
+    assert (ROOT / "docs" / "reference" / page).read_text() == reference.PAGE_WRITERS[page](), (
+        "run python -m tools.reference"
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    missing = [target for target in targets(page) if not (page.parent / target).exists()]
+    assert missing == []
+
+
+def test_every_page_is_reachable_from_the_index() -> None:
+    seen: set[Path] = set()
+    waiting = [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in seen or page.suffix != ".md" or not page.is_file():
+            continue
+        seen.add(page)
+        waiting += [(page.parent / target).resolve() for target in targets(page)]
+    assert [str(page.relative_to(ROOT)) for page in PAGES if page not in seen] == []
+
+
+def test_every_setting_and_metric_says_what_it_is() -> None:
+    for page in ("settings.md", "metrics.md"):
+        rows = [
+            line
+            for line in (ROOT / "docs" / "reference" / page).read_text().splitlines()
+            if line.startswith("| `")
+        ]
+        assert rows
+        assert [row for row in rows if re.search(r"\|\s*\|$", row)] == []
+
+
+def test_every_command_module_is_there() -> None:
+    text = (ROOT / "docs" / "reference" / "commands.md").read_text()
+    for module in COMMAND_MODULES:
+        assert __import__(module, fromlist=["register"]).register
+    for command in ("up", "down", "status", "search", "verify", "rebuild", "dlq replay", "rescan", "write"):
+        assert f"## `hopline {command}`" in text
+
+
+def test_every_dead_letter_class_is_explained() -> None:
+    text = (ROOT / "docs" / "how-to" / "dead-letters.md").read_text()
+    assert sorted(c for c in ERROR_CLASSES if f"`{c}`" not in text) == []
+
+
+def test_commands_in_the_readme_exist() -> None:
+    known = (ROOT / "docs" / "reference" / "commands.md").read_text()
+    named = set(re.findall(r"^\$ hopline ([a-z-]+)", (ROOT / "README.md").read_text(), re.MULTILINE))
+    assert named
+    assert sorted(name for name in named if f"## `hopline {name}" not in known) == []
+
+
+def test_every_poison_class_of_the_code_is_counted_by_its_name() -> None:
+    source = "\n".join(
+        p.read_text() for folder in ("indexers", "streams") for p in (ROOT / folder).rglob("*.py")
+    )
+    raised = set(re.findall(r"PoisonRecord\(\s*\"(\w+)\"", source))
+    assert raised
+    assert sorted(raised - ERROR_CLASSES) == []
