@@ -31,7 +31,7 @@ class ApiMetrics:
         )
         self.step_seconds = Histogram(
             "hopline_search_step_seconds",
-            "Time of one step of a search that waits for something: filter, embed, recall, excerpts.",
+            "Time of one waiting step of a search: filter, embed, recall, look_up, excerpts.",
             ["step"],
             buckets=_SECONDS,
             registry=registry,

@@ -153,7 +153,7 @@ class TraceAnswer(Answer):
 class SearchAnswer(Answer):
     hits: list[HitAnswer]
     candidates: int = Field(
-        description="Documents that were ranked, bounded by the candidate depth: no count of all matches."
+        description="Documents that were ranked, bounded by the candidate depth; no count of all matches."
     )
     next_cursor: str | None
     trace: TraceAnswer | None = None

@@ -73,11 +73,11 @@ def serve(settings: ServeSettings) -> None:
 
 async def _serve(settings: ServeSettings) -> None:
     keys = KeyRing(settings.keys_file)
+    listener = _listen(settings.api)
     embedder = await asyncio.to_thread(load_embedder, query_embedder(settings.embedder))
     registry = CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)
-    listener = _listen(settings.api)
     async with opened(settings, embedder=embedder, metrics=ApiMetrics(registry)) as (services, gate):
         app = create_app(services, keys=keys, settings=settings.api)
         server = uvicorn.Server(

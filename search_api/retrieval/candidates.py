@@ -57,11 +57,10 @@ class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_source(cls, source: Mapping[str, Any]) -> DocumentView:
-        return msgspec.convert(dict(source), cls)
+        return msgspec.convert(source, cls)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Span(msgspec.Struct, frozen=True, kw_only=True):
     """A chunk of the document, code points."""
 
     ordinal: int
@@ -70,8 +69,7 @@ class Span:
     heading_path: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Why a document is a candidate. The recall says what was found, the stages what it is worth."""
 
     part: Part
@@ -89,10 +87,9 @@ class Evidence:
         return self.normalised * self.weight
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     doc_id: str
-    #: None: the document's row is missing or not visible.
+    #: None: not looked up yet.
     document: DocumentView | None
     evidence: tuple[Evidence, ...]
     score: float = 0.0

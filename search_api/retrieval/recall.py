@@ -1,4 +1,4 @@
-"""The fan-out: one `_msearch` for both parts, then the rows of documents that only a vector found."""
+"""The fan-out: one `_msearch` for both parts; later the rows of a page that only a vector found."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import structlog
+from msgspec.structs import replace
 
 from indexers.domain.identity import Principal
 from indexers.opensearch.gate import Gate, GatedSearch, RowRef, SearchHit
@@ -21,6 +22,7 @@ from search_api.retrieval.queries import (
     vector_body,
     which_of_body,
 )
+from search_api.retrieval.stages import is_stood_by
 
 log = structlog.get_logger()
 
@@ -83,26 +85,26 @@ class Recall:
         by_words = [_keyword_candidate(hit) for hit in (pages["keyword"].hits if "keyword" in pages else ())]
         chunks = pages["vector"].hits if "vector" in pages else []
         documents = {c.doc_id: c.document for c in by_words if c.document is not None}
-        documents |= await self._look_up(principal, chunks, known=documents)
+        candidates = by_words + [_vector_candidate(hit, documents) for hit in chunks]
+        allowed: frozenset[str] | None = None
+        if passing.mode == "afterwards":
+            allowed = await self._allowed(principal, list({c.doc_id for c in candidates}), filters)
         return Recalled(
-            candidates=by_words + [_vector_candidate(hit, documents) for hit in chunks],
-            keyword_hits=len(by_words),
-            vector_hits=len(chunks),
-            allowed=await self._allowed(principal, list(documents), filters)
-            if passing.mode == "afterwards"
-            else None,
+            candidates=candidates, keyword_hits=len(by_words), vector_hits=len(chunks), allowed=allowed
         )
 
-    async def _look_up(
-        self, principal: Principal, chunks: Sequence[SearchHit], *, known: dict[str, DocumentView]
-    ) -> dict[str, DocumentView]:
-        """Rows as last written of the documents that the words didn't find. One round trip."""
-        missing = list(
-            dict.fromkeys(hit.source["doc_id"] for hit in chunks if hit.source["doc_id"] not in known)
-        )
+    async def stood_by(self, principal: Principal, ranked: Sequence[Candidate]) -> list[Candidate]:
+        """Those whose document stands as their evidence says, with its row as last written.
+
+        Only what a page shows is looked up: a document that no word found has no evidence but its chunks, so
+        dropping it here changes no other hit's score.
+        """
+        missing = [candidate.doc_id for candidate in ranked if candidate.document is None]
         refs = [RowRef(principal=principal, row_id=doc_id) for doc_id in missing]
         rows = await self._gate.get_many(Index.DOCUMENTS, refs, fields=VIEW_FIELDS) if refs else []
-        return {row.row_id: DocumentView.from_source(row.source) for row in rows if row is not None}
+        found = {row.row_id: DocumentView.from_source(row.source) for row in rows if row is not None}
+        complete = (c if c.document else replace(c, document=found.get(c.doc_id)) for c in ranked)
+        return [candidate for candidate in complete if is_stood_by(candidate)]
 
     async def _allowed(
         self, principal: Principal, doc_ids: list[str], filters: SearchFilters

@@ -34,7 +34,7 @@ from search_api.retrieval.excerpting import ShownExcerpt, best_span, show
 from search_api.retrieval.queries import fit_words
 from search_api.retrieval.query_vectors import QueryVectors
 from search_api.retrieval.recall import Passing, Recall, Recalled
-from search_api.retrieval.stages import StageRecord, page, run_stages
+from search_api.retrieval.stages import StageRecord, behind, position_of, run_stages
 from search_api.settings import SearchSettings
 
 LEG = "documents"
@@ -98,7 +98,8 @@ class SearchService:
         after = _position(request.cursor, list_name)
         run = await self._run(principal, request)
         ranked, records = run_stages(run.recalled.candidates, self._ranking(run.recalled, request.parts))
-        shown, following = page(ranked, after=after, size=size)
+        with run.steps.timed("look_up"):
+            shown, following = await self._page(principal, behind(ranked, after), size)
         with run.steps.timed("excerpts"):
             hits = await self._hits(shown, request.query)
         self._count(records)
@@ -108,6 +109,20 @@ class SearchService:
             next_cursor=None if following is None else encode_cursor(following, list_name),
             trace=self._trace(request.query, run, records) if request.explain else None,
         )
+
+    async def _page(
+        self, principal: Principal, ranked: Sequence[Candidate], size: int
+    ) -> tuple[list[Candidate], SearchPosition | None]:
+        """A full page of hits that the index stands by, and where the next page begins."""
+        shown: list[Candidate] = []
+        done = 0
+        while len(shown) <= size and done < len(ranked):
+            batch = ranked[done : done + size + 1 - len(shown)]
+            done += len(batch)
+            shown += await self._recall.stood_by(principal, batch)
+        if len(shown) <= size:
+            return shown, None
+        return shown[:size], position_of(shown[size - 1])
 
     async def _run(self, principal: Principal, request: SearchRequest) -> _Run:
         steps = _Steps(self._metrics)
@@ -168,7 +183,7 @@ class SearchService:
     async def _hit(self, candidate: Candidate, query: str) -> HitAnswer:
         document = candidate.document
         if document is None:
-            msg = "a candidate without a row passed the stage `current`"
+            msg = "a candidate without a row is on a page"
             raise RuntimeError(msg)
         span = best_span(candidate)
 

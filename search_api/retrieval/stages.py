@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import fsum
+
+from msgspec.structs import replace
 
 from indexers.domain import scores
 from search_api.cursor import SearchPosition
@@ -42,9 +44,18 @@ class StageRecord:
 
 
 def keep_current(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
-    """Drop rows that are gone, chunks of an older text, and what the filters refuse."""
+    """Drop chunks of an older text than the newest known of their document, and what the filters refuse."""
+    known = {c.doc_id: c.document.version for c in candidates if c.document is not None}
+    newest: dict[str, int] = {}
+    for candidate in candidates:
+        versions = (evidence.version for evidence in candidate.evidence)
+        newest[candidate.doc_id] = max(newest.get(candidate.doc_id, 0), *versions)
+    newest |= known
     return [
-        c for c in candidates if _is_current(c) and (ranking.allowed is None or c.doc_id in ranking.allowed)
+        c
+        for c in candidates
+        if all(evidence.version == newest[c.doc_id] for evidence in c.evidence)
+        and (ranking.allowed is None or c.doc_id in ranking.allowed)
     ]
 
 
@@ -113,26 +124,25 @@ def run_stages(
     return current, records
 
 
-def page(
-    ranked: Candidates, *, after: SearchPosition | None, size: int
-) -> tuple[list[Candidate], SearchPosition | None]:
-    """The hits behind `after`, and where the next page begins or None. The size only says where to cut."""
-    behind = [c for c in ranked if after is None or _rank_key(c) > (-after.score, after.doc_id)]
-    shown = behind[:size]
-    if len(behind) <= size:
-        return shown, None
-    return shown, SearchPosition(score=shown[-1].score, doc_id=shown[-1].doc_id)
+def behind(ranked: Candidates, after: SearchPosition | None) -> list[Candidate]:
+    """What follows a position. The size of a page decides nothing but where the next position lies."""
+    return [c for c in ranked if after is None or _rank_key(c) > (-after.score, after.doc_id)]
 
 
-def _rank_key(candidate: Candidate) -> tuple[float, str]:
-    return (-candidate.score, candidate.doc_id)
+def position_of(candidate: Candidate) -> SearchPosition:
+    return SearchPosition(score=candidate.score, doc_id=candidate.doc_id)
 
 
-def _is_current(candidate: Candidate) -> bool:
+def is_stood_by(candidate: Candidate) -> bool:
+    """The document lives, and its text is the one that the evidence speaks of."""
     document = candidate.document
     if document is None or document.deleted:
         return False
     return all(evidence.version == document.version for evidence in candidate.evidence)
+
+
+def _rank_key(candidate: Candidate) -> tuple[float, str]:
+    return (-candidate.score, candidate.doc_id)
 
 
 def _fused(doc_id: str, group: Sequence[Candidate]) -> Candidate:
@@ -144,7 +154,7 @@ def _fused(doc_id: str, group: Sequence[Candidate]) -> Candidate:
     kept = tuple(best[part] for part in sorted(best))
     return Candidate(
         doc_id=doc_id,
-        document=group[0].document,
+        document=next((c.document for c in group if c.document is not None), None),
         evidence=kept,
         score=min(fsum(evidence.contribution for evidence in kept), 1.0),
     )

@@ -187,7 +187,7 @@ async def test_the_trace_accounts_for_every_stage(service: Service) -> None:
         assert before["candidates_out"] == after["candidates_in"]
     assert trace["stages"][0]["candidates_in"] == trace["keyword_hits"] + trace["vector_hits"]
     assert trace["embedding_model"] == "e5-small-enko-int8"
-    assert set(trace["steps_ms"]) == {"filter", "embed", "recall", "excerpts"}
+    assert set(trace["steps_ms"]) == {"filter", "embed", "recall", "look_up", "excerpts"}
 
 
 async def test_a_query_in_nfd_finds_the_same(service: Service) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from search_api.cursor import SearchPosition
 from search_api.retrieval.candidates import Candidate, DocumentView, Evidence, Ranking, Span
-from search_api.retrieval.stages import STAGES, keep_current, page, run_stages
+from search_api.retrieval.stages import STAGES, behind, is_stood_by, keep_current, position_of, run_stages
 
 RANKING = Ranking(weights={"keyword": 0.5, "vector": 0.5}, keyword_floor=1.0, cosine_floor=0.75)
 
@@ -45,10 +46,10 @@ def by_words(doc_id: str, raw: float, **changes: Any) -> Candidate:
     return Candidate(doc_id=doc_id, document=document(doc_id, **changes), evidence=(evidence,))
 
 
-def by_vector(doc_id: str, cosine: float, ordinal: int = 0, version: int = 1, **changes: Any) -> Candidate:
+def by_vector(doc_id: str, cosine: float, ordinal: int = 0, version: int = 1) -> Candidate:
     span = Span(ordinal=ordinal, start=0, end=9, heading_path=())
     evidence = Evidence(part="vector", raw=cosine, normalised=cosine, version=version, span=span)
-    return Candidate(doc_id=doc_id, document=document(doc_id, **changes), evidence=(evidence,))
+    return Candidate(doc_id=doc_id, document=None, evidence=(evidence,))
 
 
 candidates = st.lists(
@@ -83,11 +84,9 @@ def test_pages_join_to_the_whole_list(found: list[Candidate], size: int) -> None
     ranked, _ = run_stages(found, RANKING)
     joined: list[Candidate] = []
     after: SearchPosition | None = None
-    while True:
-        shown, after = page(ranked, after=after, size=size)
-        joined += shown
-        if after is None:
-            break
+    while rest := behind(ranked, after):
+        joined += rest[:size]
+        after = position_of(rest[:size][-1])
     assert joined == ranked
 
 
@@ -103,15 +102,28 @@ def test_equal_scores_go_by_id() -> None:
     assert [c.doc_id for c in ranked] == ["a", "b", "c"]
 
 
-def test_what_is_gone_or_old_is_dropped_with_its_own_evidence_only() -> None:
+def test_chunks_older_than_the_newest_known_of_their_document_are_dropped() -> None:
     found = [
-        by_words("deleted", 3, deleted=True),
-        Candidate(doc_id="missing", document=None, evidence=by_vector("missing", 0.9).evidence),
-        replace(by_vector("old", 0.9), document=document("old", version=2)),
-        by_words("fresh", 3),
-        replace(by_vector("fresh", 0.9), document=document("fresh", version=2)),
+        by_words("both", 3, version=2),
+        by_vector("both", 0.9, version=1),
+        by_vector("chunks", 0.95, 0, version=1),
+        by_vector("chunks", 0.8, 1, version=2),
+        by_vector("alone", 0.9, version=1),
     ]
-    assert [(c.doc_id, c.evidence[0].part) for c in keep_current(found, RANKING)] == [("fresh", "keyword")]
+    found[0] = structs.replace(found[0], evidence=(structs.replace(found[0].evidence[0], version=2),))
+    kept = keep_current(found, RANKING)
+    assert [(c.doc_id, c.evidence[0].part, c.evidence[0].version) for c in kept] == [
+        ("both", "keyword", 2),
+        ("chunks", "vector", 2),
+        ("alone", "vector", 1),
+    ]
+
+
+def test_a_hit_is_stood_by_when_its_document_lives_and_has_the_text_of_the_evidence() -> None:
+    hit = by_vector("a", 0.9)
+    assert not is_stood_by(hit)
+    for changes, expected in (({}, True), ({"version": 2}, False), ({"deleted": True}, False)):
+        assert is_stood_by(structs.replace(hit, document=document("a", **changes))) is expected
 
 
 def test_a_part_that_found_nothing_takes_only_its_share() -> None:
