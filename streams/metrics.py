@@ -25,7 +25,6 @@ ERROR_CLASSES: Final = frozenset(
         "invalid_fields",
         "unknown_schema",
         "rejected_by_store",
-        "not_text",
         "unreadable_reference",
         "hash_mismatch",
         "unknown_vault",
