@@ -33,7 +33,7 @@ _STALLED_SECONDS: Final = 15.0
 
 
 class DeadLetters:
-    """Parks records. `park` returns when the brokers have confirmed the letters: then the offset may be acknowledged."""
+    """Parks records. `park` returns when the brokers have confirmed the letters: the offset may be acknowledged."""
 
     def __init__(self, producer: EventProducer, topic: str, *, agent: str, metrics: StreamMetrics) -> None:
         self._producer = producer
