@@ -17,27 +17,17 @@ from search_api.cursor import (
     fingerprint,
 )
 from search_api.metrics import ApiMetrics
-from search_api.models import (
-    ExcerptAnswer,
-    HitAnswer,
-    Part,
-    ReasonAnswer,
-    SearchAnswer,
-    SearchRequest,
-    StageAnswer,
-    TraceAnswer,
-)
+from search_api.models import HitAnswer, Part, SearchAnswer, SearchRequest, TraceAnswer
 from search_api.problems import ProblemError, invalid_field
 from search_api.reading import FileText, VaultLibrary
-from search_api.retrieval.candidates import Candidate, DocumentView, Evidence, Ranking
+from search_api.retrieval.answers import hit_answer, stage_answer
+from search_api.retrieval.candidates import Candidate, Ranking
 from search_api.retrieval.excerpting import ShownExcerpt, best_span, show
 from search_api.retrieval.queries import fit_words
 from search_api.retrieval.query_vectors import QueryVectors
 from search_api.retrieval.recall import Passing, Recall, Recalled
 from search_api.retrieval.stages import StageRecord, behind, position_of, run_stages
 from search_api.settings import SearchSettings
-
-LEG = "documents"
 
 
 @dataclass(slots=True)
@@ -193,8 +183,8 @@ class SearchService:
         found = await self._library.apply(document, excerpt_of, max_bytes=self._text_max_bytes)
         if isinstance(found, str):
             self._metrics.stale_excerpts.labels(reason=found).inc()
-            return _hit_answer(candidate, document, None, found)
-        return _hit_answer(candidate, document, found, None)
+            return hit_answer(candidate, document, None, found)
+        return hit_answer(candidate, document, found, None)
 
     def _count(self, records: Sequence[StageRecord]) -> None:
         for record in records:
@@ -212,18 +202,8 @@ class SearchService:
             query_words_left_out=fit_words(query).left_out,
             query_vector_cached=bool(run.cached),
             steps_ms=run.steps.ms,
-            stages=[_stage_answer(record) for record in records],
+            stages=[stage_answer(record) for record in records],
         )
-
-
-def _stage_answer(record: StageRecord) -> StageAnswer:
-    return StageAnswer(
-        stage=record.stage,
-        on=record.on,
-        candidates_in=record.candidates_in,
-        candidates_out=record.candidates_out,
-        ms=round(record.ms, 3),
-    )
 
 
 def _list_name(principal: Principal, request: SearchRequest, depth: int) -> str:
@@ -245,43 +225,3 @@ def _position(cursor: str | None, list_name: str) -> SearchPosition | None:
         return decode_search_cursor(cursor, list_name)
     except ValueError as exc:
         raise ProblemError(invalid_field("body.cursor", str(CursorError()))) from exc
-
-
-def _hit_answer(
-    candidate: Candidate, document: DocumentView, excerpt: ShownExcerpt | None, stale: str | None
-) -> HitAnswer:
-    matched = () if excerpt is None else excerpt.matched_terms
-    return HitAnswer(
-        doc_id=candidate.doc_id,
-        path=document.path,
-        title=document.title,
-        abstract=document.abstract,
-        score=candidate.score,
-        excerpt=None
-        if excerpt is None
-        else ExcerptAnswer(text=excerpt.text, start=excerpt.start, end=excerpt.end),
-        stale_excerpt=stale,
-        reasons=[_reason(evidence, matched) for evidence in candidate.evidence],
-        tags=document.tags,
-        doc_type=document.doc_type,
-        source=document.source,
-        scope=document.scope,
-        updated_at=document.updated_at,
-    )
-
-
-def _reason(evidence: Evidence, matched: Sequence[str]) -> ReasonAnswer:
-    span = evidence.span
-    return ReasonAnswer(
-        leg=LEG,
-        part=evidence.part,
-        raw_score=evidence.raw,
-        normaliser=evidence.normaliser,
-        normalised=evidence.normalised,
-        weight=evidence.weight,
-        contribution=evidence.contribution,
-        matched_terms=list(matched) if evidence.part == "keyword" else [],
-        heading_path=[] if span is None else list(span.heading_path),
-        start=None if span is None else span.start,
-        end=None if span is None else span.end,
-    )
