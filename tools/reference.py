@@ -152,8 +152,8 @@ def routes_page() -> str:
     lines = [
         "# Routes\n\n" + NOTE,
         "`GET /openapi.json` gives the whole description (OpenAPI 3.1). Errors are `application/problem+json`",
-        "(RFC 9457); each answer carries `X-Request-Id`. Every route but health, readiness, metrics and the",
-        "description needs `Authorization: Bearer KEY`.\n",
+        "(RFC 9457); each answer carries `X-Request-Id`. Every route but health, readiness and metrics",
+        "needs `Authorization: Bearer KEY`.\n",
     ]
     for path, methods in sorted(document["paths"].items()):
         for method, route in sorted(methods.items()):
