@@ -73,7 +73,9 @@ class Namespace:
         check_label(self.tenant_id)
         check_label(self.agent_id)
         if (self.scope is Scope.TEAM) != (self.team_id is not None):
-            msg = f"scope {self.scope} and team {self.team_id!r} contradict each other: only scope team has one"
+            msg = (
+                f"scope {self.scope} and team {self.team_id!r} contradict each other: only scope team has one"
+            )
             raise ValueError(msg)
         if self.team_id is not None:
             check_label(self.team_id)
