@@ -24,6 +24,7 @@ from streams.agents.ingest.plan import (
     Sight,
     choice_of,
     decide_all,
+    slices,
     utc_now,
 )
 from streams.agents.ingest.work import Work, announcement
@@ -76,14 +77,26 @@ class IngestHandler:
         fingerprint = self.planner.versions.fingerprint
         rows = await hold("opensearch", lambda: self._gate_rows(prepared.choices))
         decided = decide_all(prepared.choices, rows, fingerprint)
-        works, unplanned = await hold("vault", lambda: self._plan(decided.to_do, rows))
+        poisoned = list(prepared.poisoned)
+        stale = 0
+        for part in slices(decided.to_do):
+            works, unplanned = await hold("vault", lambda p=part: self._plan(p, rows))  # type: ignore[misc]
+            stale_works, refused = await self._store(works)
+            stale += stale_works
+            poisoned += [*unplanned, *refused]
+        await self.context.park(poisoned)
+        self._count(decided, stale=stale)
+
+    async def _store(self, works: Sequence[Work]) -> tuple[int, list[Poisoned]]:
+        """Rows and edges, then the word to the later agents, then the gate rows. Number of stale works."""
+        hold = self.context.hold
         written = await hold("opensearch", lambda: write_documents(self.gate, works))
         unsaid = await self._announce(written.applied)
         silent = {poisoned.record.place for poisoned in unsaid}
         done = [work for work in written.applied if work.arrival.record.place not in silent]
+        fingerprint = self.planner.versions.fingerprint
         ungated = await hold("opensearch", lambda: write_gate_rows(self.gate, done, fingerprint))
-        await self.context.park([*prepared.poisoned, *unplanned, *written.rejected, *unsaid, *ungated])
-        self._count(decided, stale=len(written.stale))
+        return len(written.stale), [*written.rejected, *unsaid, *ungated]
 
     def _look_at(self, arrivals: Sequence[Arrival]) -> tuple[list[Sight], list[Poisoned]]:
         sights: list[Sight] = []
@@ -121,14 +134,13 @@ class IngestHandler:
                 works.append(await self._run(lambda s=sight, f=former: self._work(s, f, now)))  # type: ignore[misc]
             except PoisonRecord as error:
                 poisoned.append(Poisoned(record=sight.arrival.record, error=error))
+            self.context.beat()
         return works, poisoned
 
     def _work(self, sight: Sight, former: GateRow | None, now: datetime) -> Work:
         event = sight.arrival.event
         # A memory write is a file before it is a row: the vault is the truth.
-        vault_path = (
-            materialise(event, self.vaults) if isinstance(event, MemoryWrite) else event.vault_path
-        )
+        vault_path = materialise(event, self.vaults) if isinstance(event, MemoryWrite) else event.vault_path
         return self.planner.work(sight, former, vault_path, now)
 
     async def _announce(self, works: Sequence[Work]) -> list[Poisoned]:

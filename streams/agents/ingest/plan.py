@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -16,6 +16,9 @@ from indexers.settings import IndexingSettings
 from streams.agents.ingest.decode import Arrival, Contest
 from streams.agents.ingest.work import Work
 from streams.events import FileChange
+
+#: Text that is parsed and on its way into the store at once; in memory it is several times as much.
+SLICE_BYTES = 8_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +125,21 @@ def choice_of(contest: Contest, sights: Mapping[tuple[str, int, int], Sight]) ->
         return None
     newest, *others = readable
     return Choice(newest=newest, write_before=others[0] if others else None, superseded=contest.superseded)
+
+
+def slices(sights: Sequence[Sight]) -> Iterator[list[Sight]]:
+    """Planned and written part by part, so that a batch of large files stays bounded in memory."""
+    part: list[Sight] = []
+    size = 0
+    for sight in sights:
+        own = 0 if sight.content is None else len(sight.content.head)
+        if part and size + own > SLICE_BYTES:
+            yield part
+            part, size = [], 0
+        part.append(sight)
+        size += own
+    if part:
+        yield part
 
 
 def seen_of(arrival: Arrival, vault_path: str) -> Seen:
