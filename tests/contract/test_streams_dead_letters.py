@@ -93,7 +93,7 @@ async def test_only_poison_slows_the_agent_down(echo_topics: EchoTopics, echo_wo
     await echo_topics.send([NOT_JSON] * 60)
     worker = echo_worker({"decode": True}, poison_run=20, poison_pause_seconds=2, liveness_seconds=1)
     await until_seen(lambda: worker.logged("records.poisoned_in_a_row"), what="the first pause")
-    assert 20 <= await echo_topics.committed() < 60
+    assert await echo_topics.committed() < 60
     assert worker.get("/livez")[0] == 200
     await done(echo_topics, 60)
     assert worker.terminate() == 0

@@ -17,11 +17,20 @@ from streams.producer import EventProducer, OutgoingRecord, RecordTooLarge
 from streams.settings import KafkaSettings
 from streams.topics import Topics
 from tests.conftest import Stack
-from tests.echo_worker import EchoTopics, EchoWorker, stopped_after, until_seen
+from tests.echo_worker import EchoTopics, EchoWorker, stopped_after, until, until_seen
 
 pytestmark = pytest.mark.engines
 
 Start = Callable[..., EchoWorker]
+
+
+async def shown(topics: EchoTopics, *names: str) -> None:
+    """A topic shows in the metadata a moment after the broker said that it was made."""
+
+    async def all_there() -> bool:
+        return len(await topic_widths(topics.settings, topics.servers, names)) == len(names)
+
+    await until(all_there, what="the topics")
 
 
 async def test_topics_are_made_once(echo_topics: EchoTopics) -> None:
@@ -37,6 +46,7 @@ async def test_an_input_topic_of_another_width_is_refused(stack: Stack, prefix: 
     await admin.start()
     try:
         await admin.create_topics([NewTopic(names[0], 3, 1), NewTopic(names[1], 2, 1)])
+        await shown(topics, *names)
         with pytest.raises(ConfigurationError, match=r"has 3 partitions and .* has 2"):
             await topics.create()
     finally:
@@ -50,6 +60,7 @@ async def test_a_missing_input_topic_gets_the_width_of_its_partner(stack: Stack,
     await admin.start()
     try:
         await admin.create_topics([NewTopic(topics.topics.file_changes, 3, 1)])
+        await shown(topics, topics.topics.file_changes)
         await topics.create()
         widths = await topic_widths(topics.settings, topics.servers, topics.topics.inputs)
         assert widths == dict.fromkeys(topics.topics.inputs, 3)
