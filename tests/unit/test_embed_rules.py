@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import pytest
 
 from indexers.domain.chunking import chunk_hash
 from indexers.domain.identity import AgentId, Namespace, Scope, TenantId
+from indexers.ports import Vectors
 from streams.agents.embed.decode import Texts, Word, decode_words, newest_of_each, texts_of
-from streams.agents.embed.model import missing_calls
-from streams.agents.embed.write import outdated_query, vector_json
+from streams.agents.embed.model import Model, missing_calls
+from streams.agents.embed.write import outdated_query, vector_json, vectors_of
 from streams.batch import Record
 from streams.events import ChunkSpan, DocumentChanged, encode
 
@@ -48,7 +52,9 @@ def word(version: int, *texts: str, path: str = "a.md", **more: Any) -> Word:
 
 
 def record(event: DocumentChanged) -> Record:
-    return Record(topic="t.documents", partition=0, offset=0, key=None, value=encode(event), timestamp=0.0)
+    return Record(
+        topic="t.documents", partition=0, offset=event.version, key=None, value=encode(event), timestamp=0.0
+    )
 
 
 def texts(of: Word) -> Texts:
@@ -116,3 +122,44 @@ def test_a_vector_survives_json() -> None:
     vector = np.random.default_rng(7).normal(size=384).astype(np.float32)
     vector /= np.linalg.norm(vector)
     assert np.allclose(np.asarray(vector_json(vector), np.float32), vector, atol=1e-7)
+
+
+class PickyModel:
+    """Refuses any call that holds the text `bad`, as a model refuses what is over its length."""
+
+    model_id = pair_id = tokenizer_id = "picky"
+    dimension, max_tokens, cosine_floor = 1, 512, 0.0
+
+    def __init__(self, *, mixes_documents: bool) -> None:
+        self.mixes_documents = mixes_documents
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(text) for text in texts]
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        if "bad" in texts:
+            msg = "text is too long"
+            raise ValueError(msg)
+        return np.asarray([[len(text)] for text in texts], np.float32)
+
+    def embed_query(self, text: str) -> Vectors:
+        return np.asarray([len(text)], np.float32)
+
+
+@pytest.mark.parametrize("mixes", [False, True])
+async def test_a_refused_document_takes_no_text_of_another_with_it(
+    *,
+    mixes: bool,
+) -> None:
+    documents = [
+        texts(word(1, "shared", "bad")),
+        texts(word(2, "shared", "own", path="b.md")),
+        texts(word(3, "shared", "other", "bad", path="c.md")),
+        texts(word(4, "other", "shared", path="d.md")),
+    ]
+    with ThreadPoolExecutor(1) as executor:
+        model = Model(embedder=PickyModel(mixes_documents=mixes), executor=executor, beat=lambda: None)
+        vectors, refused = await model.embed(documents, {})
+    assert sorted(p.record.offset for p in refused) == [1, 3]
+    good = [vectors_of(document.word, vectors).vectors for document in (documents[1], documents[3])]
+    assert [[float(vector[0]) for vector in found] for found in good] == [[6.0, 3.0], [5.0, 6.0]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
@@ -32,14 +33,18 @@ def missing_calls(
     known: Mapping[VectorKey, Vector],
     *,
     mixes_documents: bool,
+    refused: AbstractSet[VectorKey] = frozenset(),
     texts_per_call: int = TEXTS_PER_CALL,
 ) -> Iterator[Call]:
-    """Each text once, longest last; documents apart unless the vectors don't depend on the company."""
+    """Each text once, longest last; documents apart unless the vectors don't depend on the company.
+
+    `refused` is asked for each document anew: what stood in another's refused call is asked for once more.
+    """
     seen: set[VectorKey] = set(known)
     groups = [documents] if mixes_documents else [[document] for document in documents]
     for group in groups:
         pairs = (pair for document in group for pair in keyed_texts(document))
-        missing = {key: text for key, text in pairs if key not in seen}
+        missing = {key: text for key, text in pairs if key not in seen or key in refused}
         seen.update(missing)
         ordered = sorted(missing.items(), key=lambda item: (len(item[1]), item[0]))
         for start in range(0, len(ordered), texts_per_call):
@@ -66,8 +71,10 @@ class Model:
         """Vectors that `known` lacks, and the records whose texts the model refuses."""
         computed: dict[VectorKey, Vector] = {}
         refused: dict[tuple[str, int, int], Poisoned] = {}
+        lacking: set[VectorKey] = set()
         mixes = self.embedder.mixes_documents
-        for call in missing_calls(documents, known, mixes_documents=mixes):
+        for call in missing_calls(documents, known, mixes_documents=mixes, refused=lacking):
+            lacking.update(call.keys)
             try:
                 computed |= await self._call(call)
             except ValueError as exc:
@@ -75,6 +82,7 @@ class Model:
                 more, poisoned = await self._apart(call, {**known, **computed}, exc)
                 computed |= more
                 refused |= {p.record.place: p for p in poisoned}
+            lacking.difference_update(computed)
             self.beat()
         return computed, list(refused.values())
 
