@@ -6,12 +6,12 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
 import structlog
-from watchfiles import awatch
+from watchfiles import Change, awatch
 
 from indexers.errors import ConfigurationError, HoplineError, VaultUnavailable
 from streams.health import Liveness
@@ -57,8 +57,7 @@ class RootWatcher:
                 self._down("unavailable", exc)
             except ConfigurationError:
                 raise
-            except (HoplineError, OSError, RuntimeError) as exc:
-                # RuntimeError: what the watching library raises when the kernel refuses more watches.
+            except (HoplineError, OSError) as exc:
                 self._down("failed", exc)
             await self._pause()
         self._tell("stopped")
@@ -80,10 +79,10 @@ class RootWatcher:
             ignore_permission_denied=True,
         )
         async with aclosing(changes):
-            if await anext(changes, None) is None:
+            if await _next_of(changes) is None:
                 return
             next_scan = await self._scan()
-            async for found in changes:
+            while (found := await _next_of(changes)) is not None:
                 self._heed_confirmation()
                 if await asyncio.to_thread(self.sync.files.root_identity) != identity:
                     msg = f"another folder stands at {self.sync.root.path} now"
@@ -186,3 +185,13 @@ class RootWatcher:
             await asyncio.wait_for(self.stop.wait(), wait)
         except TimeoutError:
             return
+
+
+async def _next_of(changes: AsyncGenerator[set[tuple[Change, str]], None]) -> set[tuple[Change, str]] | None:
+    """The next changes, empty after a quiet tick; None once told to stop."""
+    try:
+        return await anext(changes, None)
+    except RuntimeError as exc:
+        # The watching library's word for a kernel that refuses more watches; elsewhere it would be a bug's.
+        msg = f"watching broke: {exc}"
+        raise HoplineError(msg) from exc
