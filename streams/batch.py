@@ -52,8 +52,10 @@ class Poisoned:
 class BatchHandler(Protocol[P]):
     """What an agent does with a batch. Both stages are repeated at any time (redelivery), so effects are idempotent.
 
-    `prepare` decodes and calls the model. It runs while the batch before is still in `commit`, so it must not decide
-    by what is stored: the store may not show the batch before. No side effects.
+    `prepare` decodes and calls the model; no side effects. It runs while the batch before is still in `commit`, which
+    the store may show in part or not at all. So it may read from the store only what stays true whatever that batch
+    writes: that an event is outdated (versions only grow), or a vector of the same text. What isn't found there may
+    still come, and decides nothing; whatever depends on it is looked at again in `commit`.
 
     `commit` writes. When it returns, every record was confirmed by the store or parked (`AgentContext.park`).
 

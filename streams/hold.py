@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Generator
 from typing import Final, TypeVar
 
@@ -43,6 +44,7 @@ class Holder:
         self._liveness = liveness
         self._readiness = readiness
         self._longest = longest_pause
+        self._holding: Counter[Dependency] = Counter()
 
     async def hold(self, dependency: Dependency, call: Callable[[], Awaitable[T]]) -> T:
         attempt = 0
@@ -84,8 +86,21 @@ class Holder:
 
     @contextlib.contextmanager
     def _shown(self, dependency: Dependency) -> Generator[Callable[[], None]]:
-        gauge = self._metrics.held.labels(dependency=dependency)
+        """Two batches may wait for one dependency, one in each stage: it is held until the last of them goes on."""
+        shown = False
+
+        def show() -> None:
+            nonlocal shown
+            if not shown:
+                shown = True
+                self._count(dependency, 1)
+
         try:
-            yield lambda: gauge.set(1)
+            yield show
         finally:
-            gauge.set(0)
+            if shown:
+                self._count(dependency, -1)
+
+    def _count(self, dependency: Dependency, change: int) -> None:
+        self._holding[dependency] += change
+        self._metrics.held.labels(dependency=dependency).set(self._holding[dependency] > 0)

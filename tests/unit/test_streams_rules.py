@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -11,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from indexers.errors import PoisonRecord
+from indexers.errors import PoisonRecord, Transient
 from streams.admin import PartitionLag
 from streams.batch import Poisoned, Record, poison_run, split_by_bytes
 from streams.connect import DEAD_LETTER_FACTOR, KafkaConnection
 from streams.dlq import LetterFilter, letter_of, refusal, tenant_of
 from streams.events import DeadLetter, decode, encode
 from streams.health import Liveness, Readiness, Verdict
-from streams.hold import pause_before
+from streams.hold import Holder, pause_before
 from streams.metrics import DEPENDENCIES, ERROR_CLASSES, StreamMetrics
 from streams.settings import KafkaSettings
 from streams.topics import Topics
@@ -56,6 +57,31 @@ def test_a_pause_is_bounded_and_respects_what_was_asked(
 ) -> None:
     pause = pause_before(attempt, longest=longest, asked=asked, jitter=jitter)
     assert (asked or 0) <= pause <= max(longest, asked or 0)
+
+
+async def test_a_dependency_is_held_until_nobody_waits_for_it() -> None:
+    metrics = StreamMetrics(CollectorRegistry(), agent="test")
+    readiness, liveness = Readiness(()), Liveness(limit_seconds=60)
+    holder = Holder(metrics=metrics, liveness=liveness, readiness=readiness, longest_pause=0.01)
+    back = {"prepare": False, "commit": False}
+
+    async def call(stage: str) -> str:
+        await asyncio.sleep(0)
+        if not back[stage]:
+            raise Transient("away")
+        return stage
+
+    def held() -> float | None:
+        return metrics.registry.get_sample_value("hopline_stream_held", {"dependency": "opensearch"})
+
+    waiting = {s: asyncio.create_task(holder.hold("opensearch", lambda s=s: call(s))) for s in back}  # type: ignore[misc]
+    await asyncio.sleep(0.02)
+    seen = [held()]
+    for stage, task in waiting.items():
+        back[stage] = True
+        await asyncio.wait_for(task, 5)
+        seen.append(held())
+    assert seen == [1.0, 1.0, 0.0]
 
 
 def test_one_good_record_ends_a_run_of_poison() -> None:
