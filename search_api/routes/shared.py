@@ -37,11 +37,11 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def services_of(request: Request) -> Services:
+async def services_of(request: Request) -> Services:
     return cast("Services", request.app.state.services)
 
 
-def principal_of(request: Request) -> Principal:
+async def principal_of(request: Request) -> Principal:
     return cast("Principal", request.state.principal)
 
 
@@ -50,7 +50,7 @@ def note(request: Request, **fields: Any) -> None:
     getattr(request.state, LOG_FIELDS).update(fields)
 
 
-def require_json(request: Request) -> None:
+async def require_json(request: Request) -> None:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         detail = "Send the body as `application/json`."
