@@ -151,6 +151,39 @@ async def test_a_move_embeds_nothing_again(rig: Rig, order: str) -> None:
     assert await rig.verified() == {}
 
 
+async def test_many_moves_of_a_batch_take_no_more_requests_than_one(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = {f"n{n}.md": f"# Note {n}\n\nThe quay has {n} bollards." for n in range(8)}
+    await rig.index(*(rig.saved(path, text) for path, text in texts.items()))
+    computed = rig.computed
+    calls = {name: counted(monkeypatch, name) for name in ("write", "search_many")}
+    requests: list[dict[str, int]] = []
+    for moved in (["n0.md"], sorted(texts)[1:]):
+        deletions = [rig.moved(path, f"sub/{path}", texts[path])[0] for path in moved]
+        await rig.feed(*deletions)
+        said = await rig.announced()
+        before = {name: len(made) for name, made in calls.items()}
+        await rig.embed_records(said)
+        requests.append({name: len(made) - before[name] for name, made in calls.items()})
+    assert requests[0] == requests[1]
+    await rig.index(*(rig.told(f"sub/{path}", text.encode()) for path, text in texts.items()))
+    assert (rig.computed, await rig.verified()) == (computed, {})
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
+    """One entry for each call of the gate's method from here on."""
+    calls: list[str] = []
+    original = getattr(Gate, name)
+
+    async def call(gate: Gate, *args: Any) -> Any:
+        calls.append(name)
+        return await original(gate, *args)
+
+    monkeypatch.setattr(Gate, name, call)
+    return calls
+
+
 async def test_a_file_that_is_moved_and_cut_or_deleted_leaves_no_chunk(rig: Rig) -> None:
     text = "# One\n\nalpha\n\n# Two\n\nbravo"
     await rig.index(rig.saved("a.md", text), rig.saved("b.md", text.replace("alpha", "gamma")))

@@ -7,15 +7,17 @@ than the creation's: its own rows replace them, and what it doesn't replace it r
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import aclosing
 
 import msgspec
 
 from indexers.domain.identity import DocumentId, Principal, chunk_id
-from indexers.opensearch.find import Wanted, find_pages
+from indexers.opensearch.find import DOCUMENTS_MAX, Wanted, find_pages
 from indexers.opensearch.gate import Gate, RowRef, RowWrite
 from indexers.opensearch.rows import ChunkRow, Index
+from indexers.opensearch.visibility import Query
 from streams.agents.embed.decode import Word
 from streams.agents.embed.write import DocumentState, chunk_removal, states_of
 
@@ -23,20 +25,14 @@ from streams.agents.embed.write import DocumentState, chunk_removal, states_of
 async def carry_over(gate: Gate, deletions: Sequence[Word], model_id: str) -> int:
     """Number of rows left under new ids. Chunks are refreshed before; the old rows are removed afterwards."""
     moves = [word for word in deletions if word.event.moved_to is not None]
-    carried: dict[DocumentId, list[RowWrite]] = {}
-    unwanted: set[DocumentId] = set()
-    for word in await _awaited(gate, moves):
-        new_id = DocumentId(word.event.moved_to or "")
-        writes, beaten = await _carry(gate, word, new_id, model_id)
-        carried[new_id] = writes
-        if beaten:
-            unwanted.add(new_id)
-    if not carried:
+    awaited = await _awaited(gate, moves)
+    if not awaited:
         return 0
+    carried, unwanted = await _carry(gate, awaited, model_id)
     unwanted |= await _settled(gate, moves)
-    dropped = [write for new_id in unwanted for write in carried.get(new_id, [])]
+    dropped = [removal for new_id in unwanted for removal in carried.get(new_id, [])]
     if dropped:
-        await gate.write([chunk_removal(w.principal, w.row_id, w.version or 0) for w in dropped])
+        await gate.write(dropped)
     await gate.refresh(Index.CHUNKS)
     return sum(map(len, carried.values())) - len(dropped)
 
@@ -44,14 +40,14 @@ async def carry_over(gate: Gate, deletions: Sequence[Word], model_id: str) -> in
 async def _awaited(gate: Gate, moves: Sequence[Word]) -> list[Word]:
     """Moves whose new document may still look for its vectors."""
     done = await _settled(gate, moves)
-    return [word for word in moves if word.event.moved_to not in done]
+    return [word for word in moves if _new_id(word) not in done]
 
 
 async def _settled(gate: Gate, moves: Sequence[Word]) -> set[DocumentId]:
     """New ids that need nothing: the document is newer than the move and deleted again or without chunks."""
-    refs = [RowRef(principal=w.event.namespace.principal, row_id=w.event.moved_to or "") for w in moves]
+    refs = [RowRef(principal=w.event.namespace.principal, row_id=_new_id(w)) for w in moves]
     states = await states_of(gate, refs)
-    versions = {DocumentId(word.event.moved_to or ""): word.event.version for word in moves}
+    versions = {_new_id(word): word.event.version for word in moves}
     return {new_id for new_id, state in states.items() if _needs_nothing(state, versions[new_id])}
 
 
@@ -59,36 +55,70 @@ def _needs_nothing(state: DocumentState, moved_at: int) -> bool:
     return state.version > moved_at and (state.deleted or not state.has_chunks)
 
 
-async def _carry(gate: Gate, word: Word, new_id: DocumentId, model_id: str) -> tuple[list[RowWrite], bool]:
-    """What was written, and whether a newer row was met: then the creation has its vectors already."""
-    written: list[RowWrite] = []
-    beaten = False
-    async with aclosing(find_pages(gate, [_old_rows(word, model_id)])) as pages:
+async def _carry(
+    gate: Gate, moves: Sequence[Word], model_id: str
+) -> tuple[dict[DocumentId, list[RowWrite]], set[DocumentId]]:
+    """What would remove the rows written, by new id; and new ids that met a newer row: they have their vectors."""
+    by_old = {word.doc_id: word for word in moves}
+    undo: defaultdict[DocumentId, list[RowWrite]] = defaultdict(list)
+    beaten: set[DocumentId] = set()
+    async with aclosing(find_pages(gate, _old_rows(moves, model_id))) as pages:
         async for _, rows in pages:
-            if not rows:
-                continue
-            writes = [_moved(word, new_id, msgspec.convert(row.source, ChunkRow)) for row in rows]
-            results = await gate.write(writes)
-            beaten = beaten or any(result.status == "stale" for result in results)
-            written += [w for w, result in zip(writes, results, strict=True) if result.status == "applied"]
-    return written, beaten
+            olds = [msgspec.convert(row.source, ChunkRow) for row in rows]
+            writes = [_moved(by_old[DocumentId(old.doc_id)], old) for old in olds]
+            results = await gate.write(writes) if writes else []
+            for old, write, result in zip(olds, writes, results, strict=True):
+                word = by_old[DocumentId(old.doc_id)]
+                if result.status == "stale":
+                    beaten.add(_new_id(word))
+                elif result.status == "applied":
+                    undo[_new_id(word)].append(
+                        chunk_removal(write.principal, write.row_id, word.event.version)
+                    )
+    return dict(undo), beaten
 
 
-def _old_rows(word: Word, model_id: str) -> Wanted:
-    query = {
+def _old_rows(moves: Sequence[Word], model_id: str) -> list[Wanted]:
+    """One find for all moves of a tenant; a page holds at most as many vectors as for one move."""
+    by_tenant: defaultdict[Principal, list[Word]] = defaultdict(list)
+    for word in moves:
+        by_tenant[Principal.pipeline(word.tenant_id)].append(word)
+    return [
+        Wanted(
+            principal=principal,
+            index=Index.CHUNKS,
+            query=_before_moves(words[start : start + DOCUMENTS_MAX], model_id),
+            fields=ChunkRow.__struct_fields__,
+        )
+        for principal, words in by_tenant.items()
+        for start in range(0, len(words), DOCUMENTS_MAX)
+    ]
+
+
+def _before_moves(words: Sequence[Word], model_id: str) -> Query:
+    clauses: list[Query] = [
+        {
+            "bool": {
+                "filter": [{"term": {"doc_id": w.doc_id}}, {"range": {"version": {"lte": w.event.version}}}]
+            }
+        }
+        for w in words
+    ]
+    return {
         "bool": {
-            "filter": [
-                {"term": {"doc_id": word.doc_id}},
-                {"term": {"model_id": model_id}},
-                {"range": {"version": {"lte": word.event.version}}},
-            ]
+            "filter": [{"term": {"model_id": model_id}}],
+            "should": clauses,
+            "minimum_should_match": 1,
         }
     }
-    principal = Principal.pipeline(word.tenant_id)
-    return Wanted(principal=principal, index=Index.CHUNKS, query=query, fields=ChunkRow.__struct_fields__)
 
 
-def _moved(word: Word, new_id: DocumentId, old: ChunkRow) -> RowWrite:
+def _new_id(word: Word) -> DocumentId:
+    return DocumentId(word.event.moved_to or "")
+
+
+def _moved(word: Word, old: ChunkRow) -> RowWrite:
+    new_id = _new_id(word)
     return RowWrite(
         principal=word.event.namespace.principal,
         index=Index.CHUNKS,
