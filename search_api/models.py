@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -46,6 +46,7 @@ def parse_moment(value: Any) -> datetime:
 
 
 Part = Literal["keyword", "vector"]
+PARTS: Final[tuple[Part, ...]] = get_args(Part)
 Name = Annotated[str, Field(min_length=1, max_length=512), AfterValidator(clean_text)]
 Moment = Annotated[datetime, BeforeValidator(parse_moment)]
 

@@ -7,7 +7,11 @@ from typing import Literal
 
 from pydantic import Field
 
+from indexers.domain.scores import KEYWORD_FLOOR
 from indexers.settings import Section
+
+#: How the parts are brought together; docs/explanation/scores.md.
+Fusion = Literal["weighted", "rrf"]
 
 
 class ApiSettings(Section):
@@ -26,7 +30,12 @@ class SearchSettings(Section):
     )
     keyword_weight: float = Field(0.5, ge=0, description="Weight of BM25 within the documents leg.")
     vector_weight: float = Field(0.5, ge=0, description="Weight of k-NN within the documents leg.")
-    keyword_floor: float = Field(1.0, gt=0, description="BM25 scores are divided by max(best, floor).")
+    keyword_floor: float = Field(
+        KEYWORD_FLOOR, gt=0, description="BM25 scores are divided by max(best, floor)."
+    )
+    fusion: Fusion = Field(
+        "weighted", description="`weighted`: by normalised scores; `rrf`: by places (reciprocal rank fusion)."
+    )
     page_size: int = Field(10, ge=1, description="Hits of a page unless the request says so.")
     page_size_max: int = Field(100, ge=1, description="Largest page.")
     query_max_chars: int = Field(2_000, ge=10, description="Longest query, characters.")

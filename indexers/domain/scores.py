@@ -13,24 +13,28 @@ The rule, in full:
    gets `UNDECIDED`, below it score / floor · `UNDECIDED`.
 5. Weights are shares of the sum of *all* weights that were asked, absent lists included: an empty list
    takes nothing from other lists' hits but its own share. Sums are exact (fsum); ties go by id.
+6. Reciprocal rank fusion is rule 5 over other numbers: what rules 1 to 4 give is replaced by the place in its
+   list, (k + 1) / (k + place), so that first in every list is 1.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 #: What a hit gets whose list can't tell its hits apart (one hit, or all equal).
 UNDECIDED = 0.8
 #: BM25 of a weak match in a small index.
-KEYWORD_FLOOR = 2.0
+KEYWORD_FLOOR = 1.0
 #: Normalised cosine of a weak match.
 VECTOR_FLOOR = 0.3
 RRF_K = 60
 
 Scores = Mapping[str, float]
+Name = TypeVar("Name", bound=str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,33 +82,40 @@ def normalise_vector(cosines: Scores, *, cosine_floor: float, floor: float = VEC
     return Normalised(scores=normalise_keyword(lifted, floor=floor).scores, refused=tuple(sorted(bad)))
 
 
-def weighted_sum(lists: Mapping[str, Scores], weights: Mapping[str, float]) -> list[Fused]:
-    """Rule 5, over normalised lists: best first. A list without a weight is an error, not a 0."""
+def normalise_place(raw: Scores, *, k: int = RRF_K) -> Normalised:
+    """Rule 6: only the order counts. Scores that rule 1 makes equal go by id."""
+    cleaned, refused = _clean(raw)
+    ordered = sorted(cleaned, key=lambda doc_id: rank_key(cleaned[doc_id], doc_id))
+    return Normalised(
+        scores={doc_id: (k + 1) / (k + place) for place, doc_id in enumerate(ordered, start=1)},
+        refused=refused,
+    )
+
+
+def shares(weights: Mapping[Name, float]) -> dict[Name, float]:
+    """Rule 5. All zero is no preference: equal shares."""
     total = math.fsum(weights.values())
-    if not (total > 0 and math.isfinite(total)) or min(weights.values()) < 0:
-        raise ValueError("weights must not be negative, and one must be positive")
+    if not math.isfinite(total) or min(weights.values(), default=0) < 0:
+        raise ValueError("weights must be finite and not negative")
+    return {name: weight / total if total else 1 / len(weights) for name, weight in weights.items()}
+
+
+def weighted_sum(lists: Mapping[Name, Scores], weights: Mapping[Name, float]) -> list[Fused]:
+    """Rule 5, over normalised lists and their shares: best first. A list without a share is an error, not a 0."""
     parts: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for name in sorted(lists):
         for doc_id, score in lists[name].items():
-            parts[doc_id][name] = weights[name] / total * score
-    return _ordered(parts)
-
-
-def rrf(rankings: Mapping[str, Sequence[str]], *, k: int = RRF_K) -> list[Fused]:
-    """The alternative: 1 / (k + rank) added up, scaled so that first in every list is 1."""
-    parts: defaultdict[str, dict[str, float]] = defaultdict(dict)
-    for name in sorted(rankings):
-        for rank, doc_id in enumerate(dict.fromkeys(rankings[name]), start=1):
-            parts[doc_id][name] = (k + 1) / (k + rank) / len(rankings)
-    return _ordered(parts)
-
-
-def _ordered(parts: Mapping[str, dict[str, float]]) -> list[Fused]:
+            parts[doc_id][name] = weights[name] * score
     fused = (
-        Fused(doc_id=doc_id, score=min(math.fsum(shares.values()), 1.0), parts=shares)
-        for doc_id, shares in parts.items()
+        Fused(doc_id=doc_id, score=min(math.fsum(found.values()), 1.0), parts=found)
+        for doc_id, found in parts.items()
     )
-    return sorted(fused, key=lambda hit: (-hit.score, hit.doc_id))
+    return sorted(fused, key=lambda hit: rank_key(hit.score, hit.doc_id))
+
+
+def rank_key(score: float, doc_id: str) -> tuple[float, str]:
+    """Sorts best first, equal scores by id."""
+    return (-score, doc_id)
 
 
 def _clean(raw: Scores) -> tuple[dict[str, float], tuple[str, ...]]:

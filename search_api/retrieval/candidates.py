@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from search_api.models import Part
+from search_api.settings import Fusion
 
 #: Fields of a document row that a hit needs; what the recall asks for.
 VIEW_FIELDS = (
@@ -103,6 +104,8 @@ class Ranking:
     weights: Mapping[Part, float]
     keyword_floor: float
     cosine_floor: float
+    #: By scores, or by places alone (reciprocal rank fusion).
+    fusion: Fusion = "weighted"
     #: Documents that pass the request's filters; None: the recall has filtered already.
     allowed: frozenset[str] | None = None
     off: frozenset[str] = field(default_factory=frozenset)

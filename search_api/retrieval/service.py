@@ -84,7 +84,7 @@ class SearchService:
 
     async def _search(self, principal: Principal, request: SearchRequest) -> SearchAnswer:
         size = self._page_size(request)
-        list_name = _list_name(principal, request, self._settings.candidates)
+        list_name = _list_name(principal, request, self._settings)
         after = _position(request.cursor, list_name)
         run = await self._run(principal, request)
         ranked, records = run_stages(run.recalled.candidates, self._ranking(run.recalled, request.parts))
@@ -160,6 +160,7 @@ class SearchService:
             weights={part: weight for part, weight in weights.items() if part in parts},
             keyword_floor=self._settings.keyword_floor,
             cosine_floor=self._vectors.embedder.cosine_floor,
+            fusion=self._settings.fusion,
             allowed=recalled.allowed,
             off=frozenset(self._settings.stages_off),
         )
@@ -206,7 +207,7 @@ class SearchService:
         )
 
 
-def _list_name(principal: Principal, request: SearchRequest, depth: int) -> str:
+def _list_name(principal: Principal, request: SearchRequest, settings: SearchSettings) -> str:
     """Everything that decides which list a cursor walks; the page size is not among it."""
     return fingerprint(
         principal.tenant_id,
@@ -214,7 +215,8 @@ def _list_name(principal: Principal, request: SearchRequest, depth: int) -> str:
         request.query,
         request.filters.model_dump(mode="json"),
         sorted(set(request.parts)),
-        depth,
+        settings.candidates,
+        settings.fusion,
     )
 
 

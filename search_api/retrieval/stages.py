@@ -9,19 +9,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import fsum
 
 from msgspec.structs import replace
 
 from indexers.domain import scores
 from search_api.cursor import SearchPosition
-from search_api.models import Part
-from search_api.retrieval.candidates import Candidate, Evidence, Ranking
+from search_api.models import PARTS, Part
+from search_api.retrieval.candidates import Candidate, DocumentView, Evidence, Ranking
 
 Candidates = Sequence[Candidate]
+#: By part: the name of its rule, and what the rule gives, by the evidence's place.
+Rules = dict[Part, tuple[str, dict[str, float]]]
 #: Names of the rules in `indexers.domain.scores`, as a reason gives them.
 KEYWORD_RULE = "bm25/max(best,floor)"
 VECTOR_RULE = "(cosine-floor)/(1-floor)/max(best,floor)"
+PLACE_RULE = f"{scores.RRF_K + 1}/({scores.RRF_K}+place)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +63,7 @@ def keep_current(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
 
 def normalise(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
     """Bring both parts to 0..1 by the rules of `indexers.domain.scores`. Doesn't depend on the page."""
-    keyword = scores.normalise_keyword(_raw(candidates, "keyword"), floor=ranking.keyword_floor).scores
-    vector = scores.normalise_vector(_raw(candidates, "vector"), cosine_floor=ranking.cosine_floor).scores
-    rules = {"keyword": (KEYWORD_RULE, keyword), "vector": (VECTOR_RULE, vector)}
+    rules = _place_rules(candidates) if ranking.fusion == "rrf" else _score_rules(candidates, ranking)
 
     def rule(key: str, evidence: Evidence) -> Evidence:
         name, normalised = rules[evidence.part]
@@ -77,9 +77,7 @@ def normalise(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
 
 def weigh(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
     """Weights are shares of all parts that were asked: a part that found nothing lifts and lowers no hit."""
-    asked = ranking.weights
-    total = fsum(asked.values())
-    shares = {part: weight / total if total else 1 / len(asked) for part, weight in asked.items()}
+    shares = scores.shares(ranking.weights)
     return [
         replace(c, evidence=tuple(replace(e, weight=shares[e.part]) for e in c.evidence)) for c in candidates
     ]
@@ -87,10 +85,30 @@ def weigh(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
 
 def fuse(candidates: Candidates, _ranking: Ranking) -> list[Candidate]:
     """One candidate a document: the best evidence of each part, contributions added up."""
-    by_document: dict[str, list[Candidate]] = {}
+    best: dict[str, dict[Part, Evidence]] = {}
+    documents: dict[str, DocumentView] = {}
     for candidate in candidates:
-        by_document.setdefault(candidate.doc_id, []).append(candidate)
-    return [_fused(doc_id, group) for doc_id, group in by_document.items()]
+        if candidate.document is not None:
+            documents.setdefault(candidate.doc_id, candidate.document)
+        kept = best.setdefault(candidate.doc_id, {})
+        for evidence in candidate.evidence:
+            known = kept.get(evidence.part)
+            if known is None or _strength(evidence) > _strength(known):
+                kept[evidence.part] = evidence
+    weights = {e.part: e.weight for kept in best.values() for e in kept.values()}
+    lists = {
+        part: {doc_id: kept[part].normalised for doc_id, kept in best.items() if part in kept}
+        for part in weights
+    }
+    return [
+        Candidate(
+            doc_id=fused.doc_id,
+            document=documents.get(fused.doc_id),
+            evidence=tuple(best[fused.doc_id][part] for part in sorted(best[fused.doc_id])),
+            score=fused.score,
+        )
+        for fused in scores.weighted_sum(lists, weights)
+    ]
 
 
 def rank(candidates: Candidates, _ranking: Ranking) -> list[Candidate]:
@@ -126,7 +144,7 @@ def run_stages(
 
 def behind(ranked: Candidates, after: SearchPosition | None) -> list[Candidate]:
     """What follows a position. The size of a page decides nothing but where the next position lies."""
-    return [c for c in ranked if after is None or _rank_key(c) > (-after.score, after.doc_id)]
+    return [c for c in ranked if after is None or _rank_key(c) > scores.rank_key(after.score, after.doc_id)]
 
 
 def position_of(candidate: Candidate) -> SearchPosition:
@@ -142,22 +160,27 @@ def is_stood_by(candidate: Candidate) -> bool:
 
 
 def _rank_key(candidate: Candidate) -> tuple[float, str]:
-    return (-candidate.score, candidate.doc_id)
+    return scores.rank_key(candidate.score, candidate.doc_id)
 
 
-def _fused(doc_id: str, group: Sequence[Candidate]) -> Candidate:
-    best: dict[str, Evidence] = {}
-    for evidence in (e for candidate in group for e in candidate.evidence):
-        known = best.get(evidence.part)
-        if known is None or _strength(evidence) > _strength(known):
-            best[evidence.part] = evidence
-    kept = tuple(best[part] for part in sorted(best))
-    return Candidate(
-        doc_id=doc_id,
-        document=next((c.document for c in group if c.document is not None), None),
-        evidence=kept,
-        score=min(fsum(evidence.contribution for evidence in kept), 1.0),
-    )
+def _score_rules(candidates: Candidates, ranking: Ranking) -> Rules:
+    keyword = scores.normalise_keyword(_raw(candidates, "keyword"), floor=ranking.keyword_floor)
+    vector = scores.normalise_vector(_raw(candidates, "vector"), cosine_floor=ranking.cosine_floor)
+    return {"keyword": (KEYWORD_RULE, keyword.scores), "vector": (VECTOR_RULE, vector.scores)}
+
+
+def _place_rules(candidates: Candidates) -> Rules:
+    """Places are of documents: one with many chunks takes one place, that of its best."""
+    rules: Rules = {}
+    for part in PARTS:
+        raw = _raw(candidates, part)
+        doc_ids = {key: candidates[int(key.partition("/")[0])].doc_id for key in raw}
+        best: dict[str, float] = {}
+        for key, score in raw.items():
+            best[doc_ids[key]] = max(score, best.get(doc_ids[key], score))
+        placed = scores.normalise_place(best).scores
+        rules[part] = (PLACE_RULE, {key: placed[doc_ids[key]] for key in raw})
+    return rules
 
 
 def _raw(candidates: Candidates, part: Part) -> dict[str, float]:

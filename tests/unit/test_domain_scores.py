@@ -9,12 +9,13 @@ from indexers.domain.scores import (
     Fused,
     Normalised,
     normalise_keyword,
+    normalise_place,
     normalise_vector,
-    rrf,
+    shares,
     weighted_sum,
 )
 
-WEIGHTS = {"documents": 0.4, "sessions": 0.3, "entities": 0.3}
+WEIGHTS = shares({"documents": 0.4, "sessions": 0.3, "entities": 0.3})
 
 
 def test_c18_single_hit_empty_list_and_all_equal() -> None:
@@ -71,7 +72,8 @@ def test_cosines_are_stretched_from_the_floor() -> None:
 
 
 def test_rrf_is_scaled_to_one() -> None:
-    assert rrf({"x": ["a", "b", "a"], "y": ["a"]}) == [
+    lists = {"x": normalise_place({"a": 9.0, "b": 3.0}).scores, "y": normalise_place({"a": 0.1}).scores}
+    assert weighted_sum(lists, shares({"x": 1.0, "y": 1.0})) == [
         Fused(doc_id="a", score=1.0, parts={"x": 0.5, "y": 0.5}),
         Fused(doc_id="b", score=61 / 62 / 2, parts={"x": 61 / 62 / 2}),
     ]
@@ -81,3 +83,21 @@ def test_rrf_is_scaled_to_one() -> None:
 def test_a_floor_must_be_positive(floor: float) -> None:
     with pytest.raises(ValueError, match="floor"):
         normalise_keyword({"a": 1.0}, floor=floor)
+
+
+def test_places_of_equal_and_refused_scores() -> None:
+    assert normalise_place({"b": 2.0, "a": 2.0, "c": math.nan, "d": 5.0}) == Normalised(
+        scores={"d": 1.0, "a": 61 / 62, "b": 61 / 63, "c": 61 / 64}, refused=("c",)
+    )
+    assert normalise_place({}) == Normalised(scores={})
+
+
+def test_weights_are_shares_and_none_is_no_preference() -> None:
+    assert shares({"a": 3.0, "b": 1.0}) == {"a": 0.75, "b": 0.25}
+    assert shares({"a": 0.0, "b": 0.0}) == {"a": 0.5, "b": 0.5}
+
+
+@pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf])
+def test_weights_must_be_finite_and_not_negative(weight: float) -> None:
+    with pytest.raises(ValueError, match="weights"):
+        shares({"a": weight, "b": 2.0})

@@ -10,9 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from indexers.domain.scores import UNDECIDED
 from search_api.cursor import SearchPosition
 from search_api.retrieval.candidates import Candidate, DocumentView, Evidence, Ranking, Span
-from search_api.retrieval.stages import STAGES, behind, is_stood_by, keep_current, position_of, run_stages
+from search_api.retrieval.stages import (
+    PLACE_RULE,
+    STAGES,
+    behind,
+    is_stood_by,
+    keep_current,
+    position_of,
+    run_stages,
+)
 
 RANKING = Ranking(weights={"keyword": 0.5, "vector": 0.5}, keyword_floor=1.0, cosine_floor=0.75)
 
@@ -52,6 +61,7 @@ def by_vector(doc_id: str, cosine: float, ordinal: int = 0, version: int = 1) ->
     return Candidate(doc_id=doc_id, document=None, evidence=(evidence,))
 
 
+RANKINGS = st.sampled_from([RANKING, replace(RANKING, fusion="rrf")])
 candidates = st.lists(
     st.one_of(
         st.builds(by_words, st.sampled_from("abcdefgh"), st.floats(0, 50)),
@@ -61,16 +71,20 @@ candidates = st.lists(
 )
 
 
-@given(candidates, st.randoms())
-def test_the_order_does_not_depend_on_the_order_of_arrival(found: list[Candidate], rnd: Any) -> None:
-    ranked, _ = run_stages(found, RANKING)
-    again, _ = run_stages(rnd.sample(found, len(found)), RANKING)
+@given(candidates, st.randoms(), RANKINGS)
+def test_the_order_does_not_depend_on_the_order_of_arrival(
+    found: list[Candidate], rnd: Any, ranking: Ranking
+) -> None:
+    ranked, _ = run_stages(found, ranking)
+    again, _ = run_stages(rnd.sample(found, len(found)), ranking)
     assert [(c.doc_id, c.score) for c in ranked] == [(c.doc_id, c.score) for c in again]
 
 
-@given(candidates)
-def test_each_document_once_scores_within_0_and_1_and_the_factors_give_them(found: list[Candidate]) -> None:
-    ranked, _ = run_stages(found, RANKING)
+@given(candidates, RANKINGS)
+def test_each_document_once_scores_within_0_and_1_and_the_factors_give_them(
+    found: list[Candidate], ranking: Ranking
+) -> None:
+    ranked, _ = run_stages(found, ranking)
     assert [c.doc_id for c in ranked] == sorted(
         {c.doc_id for c in found}, key=lambda d: next((-c.score, d) for c in ranked if c.doc_id == d)
     )
@@ -155,3 +169,55 @@ def test_no_weights_at_all_are_equal_weights() -> None:
     ranking = replace(RANKING, weights={"keyword": 0.0, "vector": 0.0})
     ranked, _ = run_stages([by_words("a", 9), by_vector("a", 0.99)], ranking)
     assert [e.weight for e in ranked[0].evidence] == [0.5, 0.5]
+
+
+def test_c18_a_single_hit_an_empty_part_and_equal_hits_give_the_constant() -> None:
+    [alone], _ = run_stages([by_words("a", 7.2)], RANKING)
+    assert alone.score == 0.5 * UNDECIDED
+    equal, _ = run_stages([by_vector(doc_id, 0.9) for doc_id in "cab"], RANKING)
+    assert [(c.doc_id, c.score) for c in equal] == [(doc_id, 0.5 * UNDECIDED) for doc_id in "abc"]
+
+
+def test_c18_a_weak_hit_is_not_lifted_for_being_its_parts_best() -> None:
+    found = [
+        by_words("weak", 0.003),
+        by_words("none", 0.0),
+        by_vector("strong", 0.96),
+        by_vector("next", 0.95),
+    ]
+    ranked, _ = run_stages(found, RANKING)
+    assert [c.doc_id for c in ranked] == ["strong", "next", "weak", "none"]
+    assert [c.score for c in ranked[2:]] == [0.5 * 0.003, 0.0]
+
+
+def test_c18_a_score_that_is_none_or_negative_ranks_last_with_0() -> None:
+    found = [by_words("nan", math.nan), by_words("minus", -3.0), by_words("good", 4.0), by_words("half", 2.0)]
+    ranked, _ = run_stages(found, RANKING)
+    assert [(c.doc_id, c.score) for c in ranked] == [
+        ("good", 0.5),
+        ("half", 0.25),
+        ("minus", 0.0),
+        ("nan", 0.0),
+    ]
+
+
+def test_rank_fusion_counts_places_and_a_document_takes_one_whatever_its_chunks() -> None:
+    found = [
+        by_words("a", 9.0),
+        by_words("b", 1.0),
+        by_vector("b", 0.95, 0),
+        by_vector("b", 0.94, 1),
+        by_vector("a", 0.80, 0),
+        by_vector("a", 0.90, 3),
+        by_vector("c", 0.1),
+    ]
+    ranked, _ = run_stages(found, replace(RANKING, weights={"keyword": 2.0, "vector": 1.0}, fusion="rrf"))
+    assert [
+        (c.doc_id, [(e.part, e.normaliser, e.normalised, e.weight) for e in c.evidence]) for c in ranked
+    ] == [
+        ("a", [("keyword", PLACE_RULE, 1.0, 2 / 3), ("vector", PLACE_RULE, 61 / 62, 1 / 3)]),
+        ("b", [("keyword", PLACE_RULE, 61 / 62, 2 / 3), ("vector", PLACE_RULE, 1.0, 1 / 3)]),
+        ("c", [("vector", PLACE_RULE, 61 / 63, 1 / 3)]),
+    ]
+    assert [e.span.ordinal for c in ranked for e in c.evidence if e.span] == [3, 0, 0]
+    assert PLACE_RULE == "61/(60+place)"
