@@ -13,7 +13,9 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
+from typing import NamedTuple
 
 from indexers.domain.prose import TOKEN, strip_particle
 
@@ -45,8 +47,9 @@ class Excerpt:
     matched: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Hit:
+class _Hit(NamedTuple):
+    """Sorts by where it stands."""
+
     start: int
     end: int
     term: int
@@ -56,7 +59,7 @@ def excerpt(text: str, query: str, *, max_chars: int) -> Excerpt:
     """At most `max_chars` of the text, around the place where most (and the rarest) terms stand together."""
     terms = query_terms(query)
     folded, origin = _fold(text)
-    hits = sorted(_hits(folded, terms), key=lambda hit: (hit.start, hit.end, hit.term))
+    hits = sorted(_hits(folded, terms))
     if not hits:
         return _window(text, 0, 0, max_chars, ())
     first, last = _best(hits, max_chars, folded)
@@ -72,6 +75,7 @@ def query_terms(query: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(strip_particle(word) for word in words if word))[:MAX_TERMS]
 
 
+@lru_cache(maxsize=4_096)
 def light_stem(word: str) -> str:
     """English endings off (`docked`, `docking` → `dock`); short words and other scripts stay."""
     if len(word) < 4 or not word.isascii() or not word.isalpha():
