@@ -60,7 +60,11 @@ class IndexingSettings(Section):
     )
     chunk_max_tokens: int = Field(256, ge=16, le=500, description="Longest chunk, tokens of the embedder.")
     frontmatter_max_bytes: int = Field(65_536, ge=1_024, description="Larger frontmatter is body text.")
-    tombstone_days: int = Field(45, ge=1, description="Days for which a deletion is remembered.")
+    tombstone_days: int = Field(
+        45,
+        ge=38,
+        description="Days for which a deletion is remembered: over 30 (replays) and 7 (the topics' retention).",
+    )
 
 
 class VaultRoot(Section):

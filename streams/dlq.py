@@ -17,15 +17,17 @@ from indexers.domain.identity import ID_NAMESPACE, LABEL_PATTERN
 from indexers.errors import ConfigurationError, PoisonRecord
 from streams.admin import topic_widths
 from streams.batch import Poisoned, Record
-from streams.connect import KafkaConnection, kafka_faults
+from streams.connect import KafkaConnection, close_client, kafka_faults
 from streams.events import DeadLetter, decode, encode, now_iso
 from streams.metrics import StreamMetrics
 from streams.producer import EventProducer, OutgoingRecord
 from streams.settings import KafkaSettings
 from streams.topics import Topics
+from streams.versions import is_possible
 
 #: A deletion is remembered for 45 days; a letter of 30 days can't bring back what was deleted meanwhile.
 REPLAY_DAYS: Final = 30
+_TOO_OLD: Final = f"over {REPLAY_DAYS} days a deletion since then could be undone"
 _REASON_CHARS: Final = 2_000
 _PORTION: Final = 200
 _PORTION_BYTES: Final = 8_000_000
@@ -141,7 +143,7 @@ async def replay(
 ) -> Replayed:
     """Send the original key and bytes to the original topic. Repeating it is harmless: readers are idempotent.
 
-    Refused, with the reason: letters over 30 days, and topics that no agent reads. `on_sent` gets the number of
+    Refused, with the reason: events over 30 days old, and topics that no agent reads. `on_sent` gets the number of
     letters sent so far, after each confirmed portion.
     """
     today = datetime.now(UTC) if now is None else now
@@ -165,7 +167,11 @@ async def replay(
 
 
 def refusal(letter: DeadLetter, *, topics: Topics, now: datetime) -> str | None:
-    """Why this letter may not be replayed; None: it may."""
+    """Why this letter may not be replayed; None: it may.
+
+    A replay that fails is a letter with a new time, so what counts is the event's own: its version, drawn once.
+    Only bytes without one (no agent can do anything with them) are as old as their letter.
+    """
     if letter.topic not in (*topics.inputs, topics.documents):
         return f"{letter.topic} is not read by any agent of this installation"
     try:
@@ -173,8 +179,20 @@ def refusal(letter: DeadLetter, *, topics: Topics, now: datetime) -> str | None:
     except (ValueError, TypeError):
         return f"failed_at {letter.failed_at!r} is no time with a zone"
     if age > timedelta(days=REPLAY_DAYS):
-        return f"failed {age.days} days ago: over {REPLAY_DAYS} days a deletion since then could be undone"
+        return f"failed {age.days} days ago: {_TOO_OLD}"
+    drawn = _version_of(letter)
+    event_age = timedelta() if drawn is None else now - datetime.fromtimestamp(drawn / 1_000_000, tz=UTC)
+    if event_age > timedelta(days=REPLAY_DAYS):
+        return f"its event is {event_age.days} days old: {_TOO_OLD}"
     return None
+
+
+def _version_of(letter: DeadLetter) -> int | None:
+    try:
+        version = msgspec.json.decode(letter.value or b"", type=_Versioned).version
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return version if version is not None and is_possible(version) else None
 
 
 async def _values_to_end(connection: KafkaConnection, topic: str) -> AsyncIterator[bytes | None]:
@@ -183,9 +201,10 @@ async def _values_to_end(connection: KafkaConnection, topic: str) -> AsyncIterat
         msg = f"there is no topic {topic}: check the prefix setting, or start the pipeline once"
         raise ConfigurationError(msg)
     consumer = AIOKafkaConsumer(**connection.client_options(), auto_offset_reset="earliest")
+    seconds = connection.settings.request_timeout_seconds
     with kafka_faults("reading dead letters"):
         try:
-            await asyncio.wait_for(consumer.start(), connection.settings.request_timeout_seconds)
+            await asyncio.wait_for(consumer.start(), seconds)
             ends = await _ends(consumer, [TopicPartition(topic, p) for p in range(width)])
             while ends:
                 records = await _next_records(consumer, list(ends))
@@ -196,7 +215,7 @@ async def _values_to_end(connection: KafkaConnection, topic: str) -> AsyncIterat
                 ends = {p: end for p, end in ends.items() if await consumer.position(p) < end}
                 consumer.pause(*(p for p in consumer.assignment() if p not in ends))
         finally:
-            await consumer.stop()
+            await close_client(consumer.stop, seconds=seconds)
 
 
 async def _ends(
@@ -221,3 +240,7 @@ async def _next_records(consumer: AIOKafkaConsumer, partitions: list[TopicPartit
 
 class _Owner(msgspec.Struct):
     tenant_id: str | None = None
+
+
+class _Versioned(msgspec.Struct):
+    version: int | None = None

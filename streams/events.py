@@ -12,6 +12,7 @@ import msgspec
 
 from indexers.domain.identity import AgentId, DocumentKey, Namespace, Scope, TeamId, TenantId
 from indexers.errors import PoisonRecord
+from streams.versions import is_possible
 
 SCHEMA_VERSION: Final = 1
 
@@ -147,6 +148,10 @@ def decode(value: bytes | None, kind: type[E]) -> E:
             _ = event.document
     except (msgspec.ValidationError, ValueError) as exc:
         raise PoisonRecord("invalid_fields", str(exc)) from exc
+    if isinstance(event, Event) and not is_possible(event.version):
+        raise PoisonRecord(
+            "invalid_fields", f"version {event.version}: below 0, or over a day ahead of this worker's clock"
+        )
     return event
 
 

@@ -20,11 +20,12 @@ from indexers.planning import IndexVersions
 from indexers.settings import VaultRoot
 from indexers.vault.local import LocalVaultFiles
 from indexers.verify import Verifier, VerifyReport, owned_by
-from streams.admin import LagReader, ensure_topics
+from streams.admin import ensure_topics
 from streams.agents.config import AgentConfig, require_indices
 from streams.events import encode
+from streams.lag import LagReader
 from streams.producer import EventProducer, OutgoingRecord
-from streams.versions import VersionClock
+from streams.versions import VersionClock, is_possible
 from streams.watcher.changes import EventFactory
 from streams.watcher.reading import BatchReader
 
@@ -119,7 +120,7 @@ async def clear_namespace(gate: Gate, namespace: Namespace) -> int:
         async with aclosing(links_naming(gate, namespace.tenant_id, page)) as found:
             async for links in found:
                 await settle(gate, namespace.tenant_id, links)
-    return max((document.version for document in documents), default=0)
+    return max((d.version for d in documents if is_possible(d.version)), default=0)
 
 
 @asynccontextmanager

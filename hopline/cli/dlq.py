@@ -98,7 +98,7 @@ def replay_command(
 ) -> None:
     """Send dead letters to their topic again, byte for byte.
 
-    Doing it twice changes nothing. A record that is still bad becomes a letter again. Letters of more than
+    Doing it twice changes nothing. A record that is still bad becomes a letter again. Events of more than
     30 days are refused: a deletion since then could be undone.
     """
     if bool(letter_ids) == everything:

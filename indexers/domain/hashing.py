@@ -51,14 +51,16 @@ def decide(
     """Gate an upsert (`content_hash`) or a deletion (None) against what is indexed.
 
     Newer wins, ties by event id. The very event that the row names is done, unless parser, chunker or model
-    are others now. A deletion of an unknown document is work too: its tombstone keeps a late update out.
+    are others now. A deletion of an unknown document is work too: its tombstone keeps a late update out. So is
+    a newer deletion of a deleted one: its tombstone must keep out what came between the two.
     """
     if row is None:
         return Decision.INDEX
     if (event_version, event_id) < (row.version, row.event_id):
         return Decision.SKIP_OLDER
     if content_hash is None:
-        return Decision.SKIP_SAME if row.deleted else Decision.INDEX
+        done = row.deleted and (event_version, event_id) == (row.version, row.event_id)
+        return Decision.SKIP_SAME if done else Decision.INDEX
     if not row.deleted and row.content_hash == content_hash and row.versions == versions:
         return Decision.SKIP_SAME
     return Decision.INDEX

@@ -45,12 +45,12 @@ class IndexedDocuments:
         }
 
 
-def owned_by(namespace: Namespace) -> dict[str, Any]:
-    """Living documents that this root writes: the principal may see more (the whole tenant's shared ones)."""
+def owned_by(namespace: Namespace, *, deleted: bool = False) -> dict[str, Any]:
+    """Documents that this root writes: the principal may see more (the whole tenant's shared ones)."""
     terms: list[dict[str, Any]] = [
         {"term": {"agent_id": namespace.agent_id}},
         {"term": {"scope": namespace.scope.value}},
-        {"term": {"deleted": False}},
+        {"term": {"deleted": deleted}},
     ]
     if namespace.team_id is not None:
         terms.append({"term": {"team_id": namespace.team_id}})

@@ -32,6 +32,7 @@ from streams.watcher.publisher import ChangePublisher
 from streams.watcher.reading import BatchReader
 from streams.watcher.status import ScanReport, StatusFile
 from streams.watcher.sync import RootSync
+from streams.watcher.tombstones import Tombstones
 from streams.watcher.watch import RootWatcher
 
 log = structlog.get_logger()
@@ -208,7 +209,7 @@ async def _syncs(
                 root,
                 metrics,
                 clock,
-                IndexedDocuments(gate),
+                gate,
                 ChangePublisher(producer=producer, topic=topics.file_changes, retry=kafka),
             )
             for root in roots
@@ -226,7 +227,7 @@ def _sync(
     root: VaultRoot,
     metrics: WatcherMetrics,
     clock: VersionClock,
-    known: IndexedDocuments,
+    gate: Gate,
     publisher: ChangePublisher,
 ) -> RootSync:
     files = LocalVaultFiles(root.path)
@@ -234,12 +235,13 @@ def _sync(
     return RootSync(
         root=root,
         files=files,
-        known=known,
+        known=IndexedDocuments(gate),
         publisher=publisher,
         clock=clock,
         guard=RemovalGuard(ratio=settings.removal_guard_ratio, minimum=settings.removal_guard_minimum),
         reader=BatchReader(files=files, clock=clock, inline_max_bytes=config.indexing.inline_max_bytes),
         metrics=metrics,
+        tombstones=Tombstones(gate=gate),
     )
 
 

@@ -26,6 +26,7 @@ from streams.watcher.moves import match_moves
 from streams.watcher.publisher import ChangePublisher
 from streams.watcher.reading import BatchReader, FileRead
 from streams.watcher.status import HeldRemovals, ScanReport
+from streams.watcher.tombstones import Tombstones
 
 #: More changed paths than this are cheaper to find by a scan, which also mends what an overflowing queue of
 #: the operating system has lost.
@@ -47,6 +48,7 @@ class RootSync:
     metrics: WatcherMetrics
     manifest: Manifest = field(default_factory=Manifest)
     held: HeldRemovals | None = None
+    tombstones: Tombstones | None = None
     #: Told after each confirmed batch: a long scan is progress, not silence.
     on_batch: Callable[[], object] = bool
 
@@ -55,7 +57,8 @@ class RootSync:
         started = time.monotonic()
         identity = await asyncio.to_thread(self.files.root_identity)
         documents = await self.known.of(self.root.namespace)
-        self.clock.observe(max((d.version for d in documents.values()), default=0))
+        for document in documents.values():
+            self.clock.observe(document.version)
         version = self.clock.next()
         listing = await asyncio.to_thread(self.files.listing)
         known = {

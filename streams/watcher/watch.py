@@ -110,8 +110,15 @@ class RootWatcher:
             problems=len(report.problems),
             seconds=report.seconds,
         )
+        await self._purge()
         self._tell("watching")
         return time.monotonic() + self.settings.rescan_seconds * random.uniform(0.9, 1.1)  # noqa: S311 - jitter
+
+    async def _purge(self) -> None:
+        if self.sync.tombstones is not None:
+            purged = await self.sync.tombstones.purge(self.sync.root.namespace)
+            if purged:
+                log.info("tombstones.purged", root=self.name, tombstones=purged)
 
     async def _reconcile(self, root: str, paths: list[str]) -> None:
         self._came_round()

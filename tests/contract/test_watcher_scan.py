@@ -13,6 +13,7 @@ import pytest
 from indexers.errors import VaultUnavailable
 from indexers.settings import VaultRoot
 from streams.settings import WatcherSettings
+from streams.versions import now_version
 from streams.watcher.status import ScanReport
 from tests.conftest import Stack
 from tests.contract.test_watcher_live import briefs, write
@@ -36,12 +37,13 @@ def counts(report: object) -> tuple[int, int, int, int]:
 async def test_a_scan_sends_all_files_and_deletes_what_only_the_index_knows(vault: Watched) -> None:
     write(vault.root, "a.md", "a")
     write(vault.root, "b.md", "b")
-    await vault.index({"a.md": b"a", "gone.md": b"gone"}, version=2**52)
+    ahead = now_version() + 3_600_000_000
+    await vault.index({"a.md": b"a", "gone.md": b"gone"}, version=ahead)
     assert counts(await vault.rescan()) == (2, 2, 0, 1)
     events = await vault.received(3)
     assert briefs(events) == [("deleted", "gone.md"), ("upserted", "a.md"), ("upserted", "b.md")]
     # The index holds a version of a clock that runs ahead: what is new must be newer still.
-    assert min(e.version for e in events) > 2**52
+    assert min(e.version for e in events) > ahead
     assert {e.origin for e in events} == {"scan"}
 
 
