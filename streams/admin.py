@@ -1,41 +1,31 @@
-"""Topics as they must be, and how far a group is behind."""
+"""Topics as they must be."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final
 
 import structlog
-from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError, for_code
 
 from indexers.errors import ConfigurationError, Transient
-from streams.connect import DEAD_LETTER_FACTOR, DEAD_LETTERS_SUFFIX, KafkaConnection, kafka_faults
+from streams.connect import (
+    DEAD_LETTER_FACTOR,
+    DEAD_LETTERS_SUFFIX,
+    KafkaConnection,
+    close_client,
+    kafka_faults,
+    start_client,
+)
 from streams.settings import KafkaSettings
 from streams.topics import Topics
 
 _CREATE_SECONDS: Final = 30.0
 _log = structlog.get_logger("hopline.streams.admin")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionLag:
-    """`committed` is None where the group has committed nothing yet: then everything that is kept is waiting."""
-
-    topic: str
-    partition: int
-    committed: int | None
-    start: int
-    end: int
-
-    @property
-    def lag(self) -> int:
-        return self.end - max(self.start, self.committed or 0)
 
 
 async def ensure_topics(settings: KafkaSettings, servers: str, topics: Topics) -> None:
@@ -46,7 +36,7 @@ async def ensure_topics(settings: KafkaSettings, servers: str, topics: Topics) -
     """
     connection = KafkaConnection(servers=servers, settings=settings)
     async with _admin(connection) as admin:
-        present = await _partition_counts(admin, tuple(topics.retention_ms))
+        present = await partition_counts(admin, tuple(topics.retention_ms))
         missing = [name for name in topics.retention_ms if name not in present]
         if missing:
             await _create(admin, connection, topics, _width_of_missing(settings, topics, present), missing)
@@ -58,7 +48,7 @@ async def ensure_topics(settings: KafkaSettings, servers: str, topics: Topics) -
 async def delete_topics(settings: KafkaSettings, servers: str, names: Sequence[str]) -> None:
     """For tests and `hopline down --delete`: topics that don't exist are no error."""
     async with _admin(KafkaConnection(servers=servers, settings=settings)) as admin:
-        present = await _partition_counts(admin, names)
+        present = await partition_counts(admin, names)
         if present:
             answer = await admin.delete_topics(list(present))
             for topic, code in ((entry[0], entry[1]) for entry in answer.topic_error_codes):
@@ -68,109 +58,24 @@ async def delete_topics(settings: KafkaSettings, servers: str, names: Sequence[s
 async def topic_widths(settings: KafkaSettings, servers: str, names: Sequence[str]) -> dict[str, int]:
     """Partition counts of those of the topics that exist."""
     async with _admin(KafkaConnection(servers=servers, settings=settings)) as admin:
-        return await _partition_counts(admin, names)
-
-
-async def lag(settings: KafkaSettings, servers: str, group: str, topics: Sequence[str]) -> list[PartitionLag]:
-    """Committed against end offsets of every partition, in order of topic and partition."""
-    async with LagReader(settings, servers, group) as reader:
-        return await reader.read(topics)
-
-
-class LagReader:
-    """Reads lag again and again over one connection, without joining the group."""
-
-    def __init__(self, settings: KafkaSettings, servers: str, group: str) -> None:
-        self._connection = KafkaConnection(servers=servers, settings=settings)
-        self._group = group
-        self._admin: AIOKafkaAdminClient | None = None
-        self._consumer: AIOKafkaConsumer | None = None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def read(
-        self, topics: Sequence[str], partitions: Sequence[tuple[str, int]] | None = None
-    ) -> list[PartitionLag]:
-        """Of these partitions, else of all of the topics. Raises Transient; the next call connects anew."""
-        try:
-            with kafka_faults("reading the lag"):
-                async with asyncio.timeout(2 * self._connection.settings.request_timeout_seconds):
-                    return await self._read(topics, partitions)
-        except Transient:
-            await self.close()
-            raise
-
-    async def close(self) -> None:
-        admin, self._admin = self._admin, None
-        consumer, self._consumer = self._consumer, None
-        with kafka_faults("closing"):
-            if consumer is not None:
-                await consumer.stop()
-            if admin is not None:
-                await admin.close()
-
-    async def _read(
-        self, topics: Sequence[str], partitions: Sequence[tuple[str, int]] | None
-    ) -> list[PartitionLag]:
-        admin, consumer = await self._clients()
-        if partitions is None:
-            widths = await _partition_counts(admin, topics)
-            partitions = [(topic, p) for topic, width in widths.items() for p in range(width)]
-        asked = [TopicPartition(topic, partition) for topic, partition in sorted(partitions)]
-        if not asked:
-            return []
-        committed = await admin.list_consumer_group_offsets(self._group, partitions=asked)
-        starts = await consumer.beginning_offsets(asked)
-        ends = await consumer.end_offsets(asked)
-        return [
-            PartitionLag(
-                topic=tp.topic,
-                partition=tp.partition,
-                committed=committed[tp].offset if tp in committed and committed[tp].offset >= 0 else None,
-                start=starts[tp],
-                end=ends[tp],
-            )
-            for tp in asked
-        ]
-
-    async def _clients(self) -> tuple[AIOKafkaAdminClient, AIOKafkaConsumer]:
-        if self._admin is None:
-            admin = AIOKafkaAdminClient(**self._connection.client_options())
-            await _start(admin.start, admin.close)
-            self._admin = admin
-        if self._consumer is None:
-            consumer = AIOKafkaConsumer(**self._connection.client_options())
-            await _start(consumer.start, consumer.stop)
-            self._consumer = consumer
-        return self._admin, self._consumer
+        return await partition_counts(admin, names)
 
 
 @asynccontextmanager
 async def _admin(connection: KafkaConnection) -> AsyncIterator[AIOKafkaAdminClient]:
     admin = AIOKafkaAdminClient(**connection.client_options())
+    seconds = connection.settings.request_timeout_seconds
     with kafka_faults("administering topics"):
         async with asyncio.timeout(_CREATE_SECONDS):
-            await _start(admin.start, admin.close)
+            await start_client(admin.start, admin.close, seconds=seconds)
             try:
                 yield admin
             finally:
-                await admin.close()
+                await close_client(admin.close, seconds=seconds)
 
 
-async def _start(start: Any, close: Any) -> None:
-    """A client whose start fails keeps sockets open until it is closed."""
-    try:
-        await start()
-    except BaseException:
-        await close()
-        raise
-
-
-async def _partition_counts(admin: AIOKafkaAdminClient, names: Sequence[str]) -> dict[str, int]:
+async def partition_counts(admin: AIOKafkaAdminClient, names: Sequence[str]) -> dict[str, int]:
+    """Of those topics that exist."""
     # Asking for all topics, not by name: a broker with auto.create.topics.enable makes what it is asked for.
     wanted = set(names)
     return {t["topic"]: len(t["partitions"]) for t in await admin.describe_topics() if t["topic"] in wanted}
@@ -207,7 +112,7 @@ async def _create(
 async def _await_topics(admin: AIOKafkaAdminClient, names: Sequence[str]) -> dict[str, int]:
     """A created topic shows in the metadata a moment later; a writer that comes first gets an error."""
     while True:
-        present = await _partition_counts(admin, names)
+        present = await partition_counts(admin, names)
         if len(present) == len(names) and all(present.values()):
             return present
         await asyncio.sleep(0.05)

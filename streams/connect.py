@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+import structlog
 from aiokafka.errors import (
     AuthenticationFailedError,
     AuthenticationMethodNotSupported,
@@ -25,6 +27,8 @@ DEAD_LETTERS_SUFFIX: Final = ".dead-letters"
 RECORD_OVERHEAD: Final = 512
 #: Fields of a request around the records of it.
 REQUEST_OVERHEAD: Final = 65_536
+
+_log = structlog.get_logger("hopline.streams.connect")
 
 _REFUSED = (AuthenticationFailedError, AuthenticationMethodNotSupported, SaslAuthenticationFailed)
 
@@ -85,3 +89,24 @@ def kafka_faults(doing: str) -> Iterator[None]:
     except (KafkaError, OSError, TimeoutError) as exc:
         msg = f"{doing}: {exc!r}"
         raise Transient(msg) from exc
+
+
+async def start_client(
+    start: Callable[[], Awaitable[object]], close: Callable[[], Awaitable[object]], *, seconds: float
+) -> None:
+    """Raises what `start` raises, or TimeoutError. A client whose start fails keeps sockets until it is closed."""
+    try:
+        async with asyncio.timeout(seconds):
+            await start()
+    except BaseException:
+        await close_client(close, seconds=seconds)
+        raise
+
+
+async def close_client(close: Callable[[], Awaitable[object]], *, seconds: float) -> None:
+    """For clients that have nothing left to send: one that can't be closed in time is given up, and that is logged."""
+    try:
+        async with asyncio.timeout(seconds):
+            await close()
+    except (KafkaError, OSError, TimeoutError) as exc:
+        _log.warning("client.not_closed", reason=repr(exc))

@@ -6,7 +6,6 @@ the only way that keeps the commit rule; concurrency stays 1; no exception may l
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -22,10 +21,18 @@ OnAssigned = Callable[[Sequence[tuple[str, int]]], None]
 
 
 def build_app(
-    spec: AgentSpec, feed: Pipeline[Any], on_assigned: OnAssigned, on_revoked: Callable[[], None]
+    spec: AgentSpec,
+    feed: Pipeline[Any],
+    on_assigned: OnAssigned,
+    on_revoked: Callable[[], None],
+    *,
+    folder: str,
 ) -> faust.App:
-    """An app with one agent that feeds the pipeline. Nothing is connected yet."""
-    app = faust.App(**app_options(spec))
+    """An app with one agent that feeds the pipeline. Nothing is connected yet.
+
+    `folder` must be there until the app has started: Faust makes empty folders in it and looks at them no more.
+    """
+    app = faust.App(**app_options(spec, folder))
     # Both topics behind one channel: one stream, one order of acknowledgements.
     channel = app.topic(
         *spec.inputs,
@@ -55,7 +62,7 @@ def build_app(
     return app
 
 
-def app_options(spec: AgentSpec) -> dict[str, Any]:
+def app_options(spec: AgentSpec, folder: str) -> dict[str, Any]:
     kafka = spec.kafka
     connection = KafkaConnection(servers=spec.servers, settings=kafka)
     return {
@@ -83,8 +90,7 @@ def app_options(spec: AgentSpec) -> dict[str, Any]:
         "topic_allow_declare": False,
         "topic_disable_leader": True,
         "web_enabled": False,
-        # Faust makes this folder in any case; nothing is kept there, and the working folder may be read-only.
-        "datadir": tempfile.mkdtemp(prefix="hopline-faust-"),
+        "datadir": folder,
     }
 
 

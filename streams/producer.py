@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import MessageSizeTooLargeError, UnknownTopicOrPartitionError
 
 from indexers.errors import HoplineError
-from streams.connect import KafkaConnection, kafka_faults
+from streams.connect import KafkaConnection, kafka_faults, start_client
 from streams.settings import KafkaSettings
 
 #: Written to one partition before the next wait: bounds memory when a large batch is sent.
@@ -107,9 +107,6 @@ class EventProducer:
             max_request_size=self._connection.max_request_bytes,
         )
         with kafka_faults("reaching the brokers"):
-            try:
-                await asyncio.wait_for(producer.start(), self._connection.settings.request_timeout_seconds)
-            except BaseException:
-                await producer.stop()
-                raise
+            seconds = self._connection.settings.request_timeout_seconds
+            await start_client(producer.start, producer.stop, seconds=seconds)
         return producer

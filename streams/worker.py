@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
 from typing import Any, Final, TypeVar
 
@@ -13,13 +14,14 @@ import structlog
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
 from indexers.errors import HoplineError, Transient
-from streams.admin import LagReader, ensure_topics
+from streams.admin import ensure_topics
 from streams.batch import BatchHandler
 from streams.context import AgentContext, AgentSpec
 from streams.dlq import DeadLetters
 from streams.faust_app import build_app
 from streams.health import Liveness, Readiness, serve_health
 from streams.hold import Holder
+from streams.lag import LagReader
 from streams.metrics import StreamMetrics
 from streams.pipeline import Pipeline, leave
 from streams.producer import EventProducer
@@ -124,10 +126,12 @@ class Worker:
             if handler is None:
                 return
             pipeline = Pipeline(handler, self._context, tasks)
-            app = build_app(self._spec, pipeline, self._assigned, self._revoked)
+            # Not in the working folder, which may be read-only.
+            folder = tempfile.TemporaryDirectory(prefix="hopline-faust-")
+            app = build_app(self._spec, pipeline, self._assigned, self._revoked, folder=folder.name)
             watching = tasks.create_task(self._watch(app), name="watch")
             try:
-                await self._start(app)
+                await self._start(app, folder)
                 await self._stopping.asked.wait()
                 await self._drain(app, pipeline)
             finally:
@@ -152,9 +156,10 @@ class Worker:
             return None
         return doing.result()
 
-    async def _start(self, app: faust.App) -> None:
+    async def _start(self, app: faust.App, folder: tempfile.TemporaryDirectory[str]) -> None:
         try:
-            await app.start()
+            with folder:  # gone as soon as it may go, so that a process that is killed leaves none
+                await app.start()
         except asyncio.CancelledError:
             raise
         except BaseException as exc:  # noqa: BLE001 - half started, Faust can't be trusted to stop

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from streams.admin import PartitionLag, delete_topics, ensure_topics, lag
+from streams.admin import delete_topics, ensure_topics
+from streams.lag import PartitionLag, lag
 from streams.producer import EventProducer, OutgoingRecord
 from streams.settings import KafkaSettings
 from streams.topics import Topics

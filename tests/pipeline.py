@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from streams.admin import lag
+from streams.lag import lag
 from streams.settings import KafkaSettings
 from streams.topics import Topics
 

@@ -13,7 +13,7 @@ from hopline.local.state import ProcessState, StackState, read_state
 from hopline.settings import Settings
 from indexers.errors import HoplineError
 from indexers.opensearch.connect import connect, request
-from streams.admin import lag
+from streams.lag import lag
 from streams.topics import Topics
 from streams.watcher.status import read_statuses
 

@@ -8,11 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from aiokafka import AIOKafkaConsumer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from prometheus_client.parser import text_string_to_metric_families
 
 from indexers.errors import ConfigurationError, HoplineError, Transient
-from streams.admin import ensure_topics, lag, topic_widths
+from indexers.opensearch.retry import RetryPolicy
+from streams.admin import ensure_topics, topic_widths
+from streams.lag import LagReader, lag
 from streams.producer import EventProducer, OutgoingRecord, RecordTooLarge
 from streams.settings import KafkaSettings
 from streams.topics import Topics
@@ -140,3 +143,36 @@ async def test_a_worker_without_a_broker_lives_waits_and_stops(tmp_path: Path) -
         status, body = worker.get("/readyz")
         assert (status, json.loads(body)["reason"]) == (503, "not yet: assignment, opensearch")
         assert worker.terminate(5) == 0
+
+
+async def test_a_client_that_does_not_close_is_given_up(
+    echo_topics: EchoTopics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left: list[AIOKafkaConsumer] = []
+
+    async def never(consumer: AIOKafkaConsumer) -> None:
+        left.append(consumer)
+        await asyncio.Event().wait()
+
+    settings = KafkaSettings(request_timeout_seconds=2)
+    reader = LagReader(settings, echo_topics.servers, "g")
+    policy = RetryPolicy(attempts=10)
+    assert len(await policy.call(lambda: reader.read([echo_topics.topics.documents]))) == 4
+    stop = AIOKafkaConsumer.stop
+    monkeypatch.setattr(AIOKafkaConsumer, "stop", never)
+    try:
+        async with asyncio.timeout(10):
+            await reader.close()
+    finally:
+        await stop(left[0])
+
+
+async def test_a_running_worker_leaves_no_folder_to_clean_up_after_it(
+    echo_worker: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    worker = echo_worker()
+    await until_seen(lambda: worker.logged("worker.assigned"), what="the assignment")
+    await until_seen(lambda: not list(folder.iterdir()), what="an empty folder")

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from indexers.errors import PoisonRecord, Transient
-from streams.admin import PartitionLag
 from streams.batch import Poisoned, Record, poison_run, split_by_bytes
 from streams.connect import DEAD_LETTER_FACTOR, KafkaConnection
 from streams.dlq import LetterFilter, letter_of, refusal, tenant_of
 from streams.events import DeadLetter, decode, encode
 from streams.health import Liveness, Readiness, Verdict
 from streams.hold import Holder, pause_before
+from streams.lag import PartitionLag
 from streams.metrics import DEPENDENCIES, ERROR_CLASSES, StreamMetrics
 from streams.settings import KafkaSettings
 from streams.topics import Topics
