@@ -122,6 +122,7 @@ def test_a_vector_survives_json() -> None:
     vector = np.random.default_rng(7).normal(size=384).astype(np.float32)
     vector /= np.linalg.norm(vector)
     assert np.allclose(np.asarray(vector_json(vector), np.float32), vector, atol=1e-7)
+    assert vector_json(vector) == [round(float(value), 7) for value in vector]
 
 
 class PickyModel:

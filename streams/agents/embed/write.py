@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from indexers.domain.identity import ChunkId, DocumentId, Principal, chunk_id
 from indexers.errors import PoisonRecord
 from indexers.opensearch.find import DOCUMENTS_MAX, Wanted, find_all
@@ -143,7 +145,8 @@ def vectors_of(word: Word, known: Mapping[VectorKey, Vector]) -> Embedded:
 
 def vector_json(vector: Vector) -> list[float]:
     """Seven decimals hold all that a float32 of a unit vector says, in half the bytes."""
-    return [round(value, 7) for value in vector.tolist()]
+    rounded: list[float] = np.round(vector.astype(np.float64), 7).tolist()
+    return rounded
 
 
 def _chunk_write(document: Embedded, at: int, model_id: str) -> RowWrite:
