@@ -25,8 +25,6 @@ OCCURRENCES_MAX = 100
 SPANS_MAX_BYTES = 1_000_000
 SPAN_BYTES = 200
 WARNING_CHUNKS = "chunks_left_out"
-#: Beyond the cap, so that the cut can be placed between two code points.
-CUT_MARGIN_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import BinaryIO, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,6 +130,10 @@ class VaultFiles(Protocol):
 
     def entry(self, path: str) -> FileEntry:
         """The file with this identity, however its name is normalised on disk."""
+        ...
+
+    def open(self, path: str) -> BinaryIO:
+        """The file itself, whatever is written in its place meanwhile: to read piece by piece, and to close."""
         ...
 
     def read(self, path: str, *, start: int = 0, max_bytes: int | None = None) -> bytes: ...

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
@@ -24,11 +25,21 @@ from search_api.models import (
     OccurrenceAnswer,
 )
 from search_api.problems import Problem, ProblemError, invalid_field, not_found, unavailable
-from search_api.reading import FileText, Unread, VaultLibrary
+from search_api.reading import TextPage, Unread, VaultLibrary
 
 _NAME_FIELDS: Final = ("doc_id", "title", "path", "version", "deleted")
 _LINK_SORT: Final = ("target_key", "link_type")
 _BACKLINK_SORT: Final = ("from_path", "from_doc_id", "target_key", "link_type")
+#: Rows fetched at once, however few are to be shown, and how often one page asks for more.
+_BACKLINK_ROWS: Final = 100
+_BACKLINK_ROUNDS: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unchanged:
+    """The caller has this text, and the file still is what was indexed."""
+
+    content_hash: str
 
 
 class Documents:
@@ -41,22 +52,25 @@ class Documents:
     async def get(self, principal: Principal, doc_id: str) -> DocumentAnswer:
         return _document_answer(await self._row(principal, doc_id))
 
-    async def content_hash(self, principal: Principal, doc_id: str) -> str:
-        return (await self._row(principal, doc_id)).content_hash
-
     async def content(
-        self, principal: Principal, doc_id: str, *, start: int, max_chars: int
-    ) -> ContentAnswer:
-        """A page of exactly the file's text; 409 where the file isn't what was indexed, changed or gone."""
+        self,
+        principal: Principal,
+        doc_id: str,
+        *,
+        start: int,
+        max_chars: int,
+        has: Callable[[str], bool] = lambda _: False,
+    ) -> ContentAnswer | Unchanged:
+        """A page of exactly the file's text; 409 where the file isn't what was indexed, changed or gone.
+
+        `has`: whether the caller has the text with this hash; then it is only made sure that it is still true.
+        """
         row = await self._row(principal, doc_id)
-
-        def cut(file: FileText) -> ContentAnswer:
-            return _content_answer(row, file, start, max_chars)
-
-        found = await self._library.apply(row, cut)
+        is_known = has(row.content_hash)
+        found = await self._library.page(row, start=start, max_chars=0 if is_known else max_chars)
         if isinstance(found, str):
             raise ProblemError(_UNREAD[found])
-        return found
+        return Unchanged(content_hash=row.content_hash) if is_known else _content_answer(row, found)
 
     async def links(self, principal: Principal, doc_id: str, *, size: int, cursor: str | None) -> LinksAnswer:
         """What the document's present version points at, in the order of the targets' keys."""
@@ -74,19 +88,30 @@ class Documents:
     async def backlinks(
         self, principal: Principal, doc_id: str, *, size: int, cursor: str | None
     ) -> BacklinksAnswer:
-        """Who points here, by path. Edges of a version that its document has left behind are passed over."""
+        """Who points here, by path. Edges of a version that its document has left behind are passed over.
+
+        Where very many are, a page is shorter than `size`, or empty, and still has a following one.
+        """
         await self._row(principal, doc_id)
         list_name = fingerprint("backlinks", principal.tenant_id, principal.agent_id, doc_id)
         after = _after(cursor, list_name, _BACKLINK_SORT)
         query = {"term": {"to_doc_id": doc_id}}
         shown: list[BacklinkAnswer] = []
-        while True:
-            hits, after = await self._list(
-                principal, query, _BACKLINK_SORT, after=after, size=size - len(shown)
+        for _ in range(_BACKLINK_ROUNDS):
+            hits, following = await self._list(
+                principal, query, _BACKLINK_SORT, after=after, size=max(size, _BACKLINK_ROWS)
             )
             names = await self._names(principal, [hit.source["from_doc_id"] for hit in hits])
-            shown += [found for hit in hits if (found := _backlink_answer(hit.source, names)) is not None]
-            if after is None or len(shown) >= size:
+            for place, hit in enumerate(hits, start=1):
+                found = _backlink_answer(hit.source, names)
+                if found is not None:
+                    shown.append(found)
+                if len(shown) == size:
+                    after = following if place == len(hits) else _position(hit)
+                    break
+            else:
+                after = following
+            if after is None or len(shown) == size:
                 break
         return BacklinksAnswer(
             links=shown, next_cursor=None if after is None else encode_cursor(after, list_name)
@@ -123,7 +148,7 @@ class Documents:
         hits = found.hits[:size]
         if len(found.hits) <= size:
             return hits, None
-        return hits, Position(after=[str(value) for value in hits[-1].sort])
+        return hits, _position(hits[-1])
 
     async def _names(
         self, principal: Principal, doc_ids: Sequence[str | None]
@@ -167,26 +192,27 @@ def _after(cursor: str | None, list_name: str, sort: Sequence[str]) -> Position 
         raise ProblemError(invalid_field("query.cursor", str(exc))) from exc
 
 
+def _position(hit: SearchHit) -> Position:
+    return Position(after=[str(value) for value in hit.sort])
+
+
 def _document_answer(row: DocumentRow) -> DocumentAnswer:
     names = set(DocumentAnswer.model_fields) - {"agent", "team"}
     shown = {name: getattr(row, name) for name in names}
     return DocumentAnswer(**shown, agent=row.agent_id, team=row.team_id)
 
 
-def _content_answer(row: DocumentRow, file: FileText, start: int, max_chars: int) -> ContentAnswer:
-    total = len(file.text)
-    begin = min(start, total)
-    end = min(begin + max_chars, total)
+def _content_answer(row: DocumentRow, page: TextPage) -> ContentAnswer:
     return ContentAnswer(
         doc_id=row.doc_id,
         path=row.path,
         content_hash=row.content_hash,
-        start=begin,
-        end=end,
-        next=end if end < total else None,
-        total_chars=total,
-        text=file.text[begin:end],
-        warnings=list(file.warnings),
+        start=page.start,
+        end=page.end,
+        next=page.end if page.end < page.total_chars else None,
+        total_chars=page.total_chars,
+        text=page.text,
+        warnings=list(page.warnings),
     )
 
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar
+from typing import BinaryIO, Final, Literal, Protocol, TypeVar
 
-from indexers.domain.hashing import content_hash
 from indexers.domain.identity import AgentId, Namespace, Scope, TeamId, TenantId
-from indexers.domain.text import decode_text
+from indexers.domain.text import CUT_MARGIN_BYTES, decode_text
+from indexers.domain.text_window import TextFacts, WindowReader
 from indexers.errors import VaultUnavailable
 from indexers.ports import VaultFiles
+from search_api.known_files import KnownFile, KnownFiles, Stamp
 
 #: Why a document's text can't be shown. `no_vault`: this service has no vault of that namespace.
 Unread = Literal["changed", "gone", "unreadable", "not_text", "no_vault", "vault_away"]
 T = TypeVar("T")
+READ_STEP_BYTES: Final = 262_144
+#: Files of which is remembered that they are what was indexed.
+KNOWN_FILES: Final = 1_024
 
 
 class IndexedFile(Protocol):
@@ -40,55 +45,145 @@ class IndexedFile(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileText:
-    """Exactly the file's code points, from its start."""
+    """The file's code points from its start, as far as they were asked for."""
 
     text: str
-    left_out_bytes: int
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextPage:
+    """text[start:end] of a file of `total_chars` code points."""
+
+    text: str
+    start: int
+    end: int
+    total_chars: int
     warnings: tuple[str, ...]
 
 
 class VaultLibrary:
-    """The vaults that this service reads, by namespace. Files are read and worked on in its executor."""
+    """The vaults that this service reads, by namespace. Files are read and worked on in its executor.
+
+    However large a file is, only the part asked for is kept; its hash is made of the bytes as they pass, once as
+    long as the file's stamp stays the same.
+    """
 
     def __init__(self, vaults: Mapping[Namespace, VaultFiles], executor: Executor) -> None:
         self._vaults = dict(vaults)
         self._executor = executor
+        self._known = KnownFiles(KNOWN_FILES)
 
-    async def apply(
-        self, file: IndexedFile, work: Callable[[FileText], T], *, max_bytes: int | None = None
-    ) -> T | Unread:
+    async def apply(self, file: IndexedFile, work: Callable[[FileText], T], *, max_bytes: int) -> T | Unread:
         """`work` of the file's text (its first `max_bytes`), or why there is none."""
 
         def read_and_work() -> T | Unread:
-            found = self._read(file, max_bytes)
+            found = self._opened(file, lambda stream: self._head(file, stream, max_bytes))
             return work(found) if isinstance(found, FileText) else found
 
         return await asyncio.get_running_loop().run_in_executor(self._executor, read_and_work)
 
-    def _read(self, file: IndexedFile, max_bytes: int | None) -> FileText | Unread:
-        raw = self._bytes(file)
-        if isinstance(raw, str):
-            return raw
-        if len(raw) != file.size or content_hash(raw) != file.content_hash:
-            return "changed"
-        decoded = decode_text(raw, max_bytes=len(raw) if max_bytes is None else max_bytes)
-        if not decoded.is_text:
-            return "not_text"
-        return FileText(text=decoded.text, left_out_bytes=decoded.left_out_bytes, warnings=decoded.warnings)
+    async def page(self, file: IndexedFile, *, start: int, max_chars: int) -> TextPage | Unread:
+        """So many code points from `start` on, or why there are none."""
+        return await asyncio.get_running_loop().run_in_executor(
+            self._executor,
+            lambda: self._opened(file, lambda stream: self._page(file, stream, start, start + max_chars)),
+        )
 
-    def _bytes(self, file: IndexedFile) -> bytes | Unread:
+    def _opened(self, file: IndexedFile, read: Callable[[BinaryIO], T | Unread]) -> T | Unread:
         vault = self._vaults.get(_namespace(file))
         if vault is None:
             return "no_vault"
         try:
-            # One byte more than was indexed: a file that grew shows, whatever its size is now.
-            return vault.read(file.path, max_bytes=file.size + 1)
+            with vault.open(file.path) as stream:
+                return read(stream)
         except VaultUnavailable:
             return "vault_away"
         except (FileNotFoundError, ValueError):
             return "gone"
         except OSError:
             return "unreadable"
+
+    def _head(self, file: IndexedFile, stream: BinaryIO, max_bytes: int) -> FileText | Unread:
+        wanted = max_bytes + CUT_MARGIN_BYTES
+        raw = b""
+        known = self._known_as_indexed(file, stream)
+        if known is not None:
+            raw = stream.read(wanted)
+        if known is None or Stamp.of(stream.fileno()) != known.stamp:
+            kept = bytearray()
+            if not self._check(file, stream, lambda piece: kept.extend(piece[: max(wanted - len(kept), 0)])):
+                return "changed"
+            raw = bytes(kept)
+        decoded = decode_text(raw, max_bytes=max_bytes)
+        return FileText(text=decoded.text, warnings=decoded.warnings) if decoded.is_text else "not_text"
+
+    def _page(self, file: IndexedFile, stream: BinaryIO, start: int, end: int) -> TextPage | Unread:
+        known = self._known_as_indexed(file, stream)
+        facts = None if known is None else known.facts
+        window = WindowReader(start=start, end=end)
+        if known is not None and facts is not None:
+            window = _read_window(stream, facts, start, end)
+        if known is None or facts is None or Stamp.of(stream.fileno()) != known.stamp:
+            window = WindowReader(start=start, end=end)
+            if not self._check(file, stream, window.feed, facts=window.facts):
+                return "changed"
+            facts = window.facts()
+        if not facts.is_text:
+            return "not_text"
+        begin = min(start, facts.total_chars)
+        return TextPage(
+            text=window.text,
+            start=begin,
+            end=begin + len(window.text),
+            total_chars=facts.total_chars,
+            warnings=facts.warnings,
+        )
+
+    def _known_as_indexed(self, file: IndexedFile, stream: BinaryIO) -> KnownFile | None:
+        known = self._known.find(_namespace(file), file.path, Stamp.of(stream.fileno()))
+        return known if known is not None and known.content_hash == file.content_hash else None
+
+    def _check(
+        self,
+        file: IndexedFile,
+        stream: BinaryIO,
+        take: Callable[[bytes], None],
+        *,
+        facts: Callable[[], TextFacts] | None = None,
+    ) -> bool:
+        """Hand over the whole file piece by piece. True when it is what was indexed; then it is remembered."""
+        stamp = Stamp.of(stream.fileno())
+        if stamp.size != file.size:
+            return False
+        digest = hashlib.sha256()
+        stream.seek(0)
+        # One byte more than was indexed: a file that grows meanwhile shows, however fast it grows.
+        left = file.size + 1
+        while piece := stream.read(min(READ_STEP_BYTES, left)):
+            digest.update(piece)
+            take(piece)
+            left -= len(piece)
+        if f"sha256:{digest.hexdigest()}" != file.content_hash:
+            return False
+        if Stamp.of(stream.fileno()) == stamp:
+            made = None if facts is None else facts()
+            known = KnownFile(stamp=stamp, content_hash=file.content_hash, facts=made)
+            self._known.remember(_namespace(file), file.path, known)
+        return True
+
+
+def _read_window(stream: BinaryIO, facts: TextFacts, start: int, end: int) -> WindowReader:
+    """From the mark before the window to its end: what a page costs doesn't depend on where it lies."""
+    mark = facts.mark_before(start)
+    window = WindowReader(start=start, end=end, begin=mark)
+    stream.seek(mark.bytes)
+    while not window.passed:
+        piece = stream.read(READ_STEP_BYTES)
+        window.feed(piece, final=not piece)
+        if not piece:
+            break
+    return window
 
 
 def _namespace(file: IndexedFile) -> Namespace:

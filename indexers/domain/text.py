@@ -12,12 +12,15 @@ from dataclasses import dataclass
 #: Undecodable sequences per byte up to which a file is text: covers Latin-1 prose, not CP949 or binaries.
 MAX_BAD_SHARE = 0.1
 
+#: Bytes to read beyond a cap, so that the cut can be placed between two code points.
+CUT_MARGIN_BYTES = 16
+
 WARNING_NUL = "nul_bytes"
 WARNING_NOT_UTF8 = "not_utf8"
 WARNING_REPLACED = "invalid_utf8_replaced"
 WARNING_TRUNCATED = "truncated"
 
-_REPLACEMENT = "\ufffd"
+REPLACEMENT = "\ufffd"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,14 +41,19 @@ def decode_text(raw: bytes, *, max_bytes: int) -> DecodedText:
     if b"\x00" in kept:
         return DecodedText(text="", left_out_bytes=left_out, warnings=(*warnings, WARNING_NUL), is_text=False)
     text = kept.decode("utf-8", "replace")
-    bad = text.count(_REPLACEMENT) - kept.count(_REPLACEMENT.encode())
-    if bad > len(kept) * MAX_BAD_SHARE:
+    bad = text.count(REPLACEMENT) - kept.count(REPLACEMENT.encode())
+    if not is_mostly_text(bad, len(kept)):
         return DecodedText(
             text="", left_out_bytes=left_out, warnings=(*warnings, WARNING_NOT_UTF8), is_text=False
         )
     if bad:
         warnings = (*warnings, WARNING_REPLACED)
     return DecodedText(text=text, left_out_bytes=left_out, warnings=warnings, is_text=True)
+
+
+def is_mostly_text(bad: int, size: int) -> bool:
+    """Of so many bytes, with so many undecodable sequences."""
+    return bad <= size * MAX_BAD_SHARE
 
 
 def _boundary(raw: bytes, max_bytes: int) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-from indexers.planning import CUT_MARGIN_BYTES, FileContent
+from indexers.domain.text import CUT_MARGIN_BYTES
+from indexers.planning import FileContent
 from indexers.ports import VaultFiles
 
 READ_STEP_BYTES = 1_048_576

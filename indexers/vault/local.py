@@ -9,6 +9,7 @@ import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from indexers.domain.identity import normalise_path
 from indexers.errors import VaultUnavailable
@@ -64,15 +65,19 @@ class LocalVaultFiles:
             raise ValueError(msg)
         raise FileNotFoundError(errno.ENOENT, "no such note in the vault", wanted)
 
+    def open(self, path: str) -> BinaryIO:
+        entry = self.entry(path)
+        file = os.fdopen(self._open(entry), "rb")
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            file.close()
+            raise FileNotFoundError(errno.ENOENT, "no such note in the vault", entry.path)
+        return file
+
     def read(self, path: str, *, start: int = 0, max_bytes: int | None = None) -> bytes:
         if start < 0 or (max_bytes is not None and max_bytes < 0):
             msg = f"start={start}, max_bytes={max_bytes}: give none below 0"
             raise ValueError(msg)
-        entry = self.entry(path)
-        handle = self._open(entry)
-        with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise FileNotFoundError(errno.ENOENT, "no such note in the vault", entry.path)
+        with self.open(path) as file:
             file.seek(start)
             return file.read(-1 if max_bytes is None else max_bytes)
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Response
 
+from search_api.documents import Unchanged
 from search_api.models import BacklinksAnswer, ContentAnswer, DocumentAnswer, LinksAnswer
 from search_api.problems import ProblemError, invalid_field
 from search_api.routes.shared import PrincipalDep, ServicesDep, bearer, problems
@@ -53,15 +54,19 @@ async def get_content(
     size = limit if max_chars is None else max_chars
     if size > limit:
         raise ProblemError(invalid_field("query.max_chars", f"larger than {limit}"))
-    if if_none_match is not None:
-        tag = f'"{await services.documents.content_hash(principal, doc_id)}"'
-        if tag in if_none_match:
-            # A response of its own would lose the declared answer type; the status alone says it.
-            response.status_code = 304
-            response.headers["etag"] = tag
-            return response  # type: ignore[return-value]
-    answer = await services.documents.content(principal, doc_id, start=start, max_chars=size)
-    response.headers["etag"] = f'"{answer.content_hash}"'
+    given = _tags(if_none_match or "")
+    answer = await services.documents.content(
+        principal,
+        doc_id,
+        start=start,
+        max_chars=size,
+        has=lambda content_hash: bool(given & {_tag(content_hash), "*"}),
+    )
+    response.headers["etag"] = _tag(answer.content_hash)
+    if isinstance(answer, Unchanged):
+        # A response of its own would lose the declared answer type; the status alone says it.
+        response.status_code = 304
+        return response  # type: ignore[return-value]
     return answer
 
 
@@ -89,3 +94,12 @@ async def get_backlinks(
 ) -> BacklinksAnswer:
     """Links of other documents (and its own) that lead here, with the text around them."""
     return await services.documents.backlinks(principal, doc_id, size=page_size, cursor=cursor)
+
+
+def _tag(content_hash: str) -> str:
+    return f'"{content_hash}"'
+
+
+def _tags(header: str) -> set[str]:
+    """Weak ones compare like strong ones here (RFC 9110, 13.1.2); a hash holds no comma."""
+    return {tag.strip().removeprefix("W/") for tag in header.split(",")}

@@ -96,8 +96,28 @@ async def test_content_that_the_caller_has_is_not_sent_again(service: Service) -
     first = await service.get(ME, path)
     again = await service.get(ME, path, **{"if-none-match": first.headers["etag"]})
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
+    for given in (f'"sha256:0", W/{first.headers["etag"]}', "*"):
+        assert (await service.get(ME, path, **{"if-none-match": given})).status_code == 304
     other = await service.get(ME, path, **{"if-none-match": '"sha256:0"'})
     assert other.status_code == 200
+
+
+@pytest.mark.parametrize("has_it", [True, False])
+async def test_a_conditional_read_looks_the_row_up_once(
+    service: Service, monkeypatch: pytest.MonkeyPatch, *, has_it: bool
+) -> None:
+    path = f"/v1/documents/{id_of(service, 'plan.md')}/content"
+    tag = (await service.get(ME, path)).headers["etag"] if has_it else '"sha256:0"'
+    looked_up: list[object] = []
+    get_many = service.gate.get_many
+
+    async def counted(*given: Any, **more: Any) -> Any:
+        looked_up.append(given)
+        return await get_many(*given, **more)
+
+    monkeypatch.setattr(service.gate, "get_many", counted)
+    answer = await service.get(ME, path, **{"if-none-match": tag})
+    assert (answer.status_code, len(looked_up)) == (304 if has_it else 200, 1)
 
 
 async def test_empty_and_binary_files(service: Service) -> None:
@@ -162,10 +182,43 @@ async def test_edges_of_an_older_version_and_of_deleted_documents_are_passed_ove
             assert answer.status_code == 404
 
 
+async def test_many_edges_left_behind_cost_few_searches(
+    stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = {f"n{n:02d}.md": "# N\n\nsee [[hub]]\n" for n in range(40)} | {"hub.md": "# Hub\n"}
+    root = vault(tmp_path / "vault", notes)
+    async with running_service(stack.opensearch_url, tmp_path, vaults=[root], principals=[ME]) as service:
+        await rewrite_documents(
+            service,
+            ME,
+            "vault",
+            {path: {"version": 2} for path in notes if path < "n38.md" and path != "hub.md"},
+        )
+        searches: list[object] = []
+        search_many = service.gate.search_many
+
+        async def counted(given: Any) -> Any:
+            searches.append(given)
+            return await search_many(given)
+
+        monkeypatch.setattr(service.gate, "search_many", counted)
+        found = await listed(service, "hub.md", "backlinks", 1)
+        assert [link["from"]["path"] for link in found] == ["n38.md", "n39.md"]
+        assert len(searches) == 2
+        monkeypatch.setattr("search_api.documents._BACKLINK_ROWS", 3)
+        assert await listed(service, "hub.md", "backlinks", 1) == found
+        first = await service.get(ME, f"/v1/documents/{id_of(service, 'hub.md')}/backlinks?page_size=1")
+        assert (first.json()["links"], first.json()["next_cursor"] is None) == ([], False)
+
+
 async def test_content_of_a_changed_or_missing_file_is_out_of_step(stack: Stack, tmp_path: Path) -> None:
     root = vault(tmp_path / "vault", {"a.md": "# A\n", "b.md": "# B\n"})
     async with running_service(stack.opensearch_url, tmp_path, vaults=[root], principals=[ME]) as service:
+        a = f"/v1/documents/{id_of(service, 'a.md')}/content"
+        had = {"if-none-match": (await service.get(ME, a)).headers["etag"]}
+        assert (await service.get(ME, a, **had)).status_code == 304
         (root.path / "a.md").write_text("# B\n")
+        assert (await service.get(ME, a, **had)).status_code == 409
         (root.path / "b.md").unlink()
         for path in ("a.md", "b.md"):
             answer = await service.get(ME, f"/v1/documents/{id_of(service, path)}/content")

@@ -71,6 +71,14 @@ class VaultFilesConformance(ABC):
         assert files.read("x.md") == b"short"
         assert [e.size for e in files.entries()] == [5]
 
+    def test_an_open_file_stays_the_one_that_was_opened(self, files: VaultFiles) -> None:
+        files.write_atomic("a.md", b"old")
+        with files.open("a.md") as file:
+            files.write_atomic("a.md", b"newer")
+            assert (file.read(2), file.read(9)) == (b"ol", b"d")
+        with pytest.raises(FileNotFoundError):
+            files.open("missing.md")
+
     def test_a_reader_never_sees_half(self, files: VaultFiles) -> None:
         texts = [bytes([c]) * 200_000 for c in b"ab"]
         files.write_atomic("x.md", texts[0])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from indexers.domain import hashing, memory_file
 from indexers.domain.identity import DocumentKey
-from indexers.planning import CUT_MARGIN_BYTES, FileContent
+from indexers.domain.text import CUT_MARGIN_BYTES
+from indexers.planning import FileContent
 from streams.agents.ingest.decode import Arrival
 from streams.agents.vaults import Vaults, read_vault, vault_faults
 from streams.events import MemoryWrite
