@@ -130,8 +130,9 @@ class EmbedHandler:
         return known | computed, refused
 
     async def _known(self, keys: Sequence[VectorKey]) -> dict[VectorKey, Vector]:
+        # No refresh while the model waits: what was stored before the batch under way is refreshed already
+        # (`remove_outdated`). Another worker's rows of this second may be missed, and are computed once more.
         under_way = {key: self._under_way[key] for key in keys if key in self._under_way}
-        await self.gate.refresh(Index.CHUNKS)
         missing = [key for key in keys if key not in under_way]
         return under_way | await stored_vectors(self.gate, missing, self.model.embedder.model_id)
 

@@ -21,7 +21,7 @@ SEARCHES_MAX = 4
 
 
 async def stored_vectors(gate: Gate, keys: Sequence[VectorKey], model_id: str) -> dict[VectorKey, Vector]:
-    """What a search shows: the caller has refreshed the chunks."""
+    """What a search shows: rows of the last second may be missing."""
     by_tenant: defaultdict[TenantId, list[str]] = defaultdict(list)
     for tenant_id, chunk_hash in dict.fromkeys(keys):
         by_tenant[tenant_id].append(chunk_hash)
