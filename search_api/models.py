@@ -1,90 +1,13 @@
-"""Requests and answers of the REST routes; OpenAPI is made from them."""
+"""Answers of the REST routes; OpenAPI is made from them."""
 
 from __future__ import annotations
 
-import unicodedata
-from datetime import UTC, datetime
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
-
-from indexers.domain.identity import Scope
-
-#: White space in a pasted query; every other control character is a mistake or an attack.
-_BLANK_CONTROLS = frozenset("\t\n\r")
-
-
-def clean_text(value: str) -> str:
-    """NFC; refuses lone surrogates and control characters, which no stored text can match."""
-    for char in value:
-        category = unicodedata.category(char)
-        if category == "Cs" or (category == "Cc" and char not in _BLANK_CONTROLS):
-            msg = "control characters and lone surrogates are not allowed"
-            raise ValueError(msg)
-    return unicodedata.normalize("NFC", value)
-
-
-def clean_query(value: str) -> str:
-    text = " ".join(clean_text(value).split())
-    if not text:
-        msg = "the query is empty"
-        raise ValueError(msg)
-    return text
-
-
-def parse_moment(value: Any) -> datetime:
-    """ISO 8601 text → UTC; without an offset it is UTC."""
-    if not isinstance(value, str):
-        msg = "give a date or time as ISO 8601 text"
-        raise ValueError(msg)  # noqa: TRY004 - pydantic turns ValueError into a named field
-    try:
-        moment = datetime.fromisoformat(value)
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError) as exc:
-        msg = "not an ISO 8601 date or time, such as 2031-04-05 or 2031-04-05T09:30:00+09:00"
-        raise ValueError(msg) from exc
-
+from pydantic import BaseModel, ConfigDict, Field
 
 Part = Literal["keyword", "vector"]
 PARTS: Final[tuple[Part, ...]] = get_args(Part)
-Name = Annotated[str, Field(min_length=1, max_length=512), AfterValidator(clean_text)]
-Moment = Annotated[datetime, BeforeValidator(parse_moment)]
-
-
-class Request(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class SearchFilters(Request):
-    """Kinds are joined by AND, the values of one list by OR."""
-
-    tags: list[Name] = Field([], max_length=100, description="Documents with any of these tags.")
-    doc_type: list[Name] = Field([], max_length=20, description="Documents of any of these types.")
-    path_prefix: Annotated[str, Field(max_length=4_096), AfterValidator(clean_text)] | None = Field(
-        None, description="Documents whose path begins with this, upper and lower case as written."
-    )
-    scope: list[Annotated[Scope, Field(strict=False)]] = Field(
-        [], max_length=3, description="Only these scopes."
-    )
-    updated_from: Moment | None = Field(None, description="Updated at this time or later (ISO 8601).")
-    updated_before: Moment | None = Field(None, description="Updated before this time (ISO 8601).")
-
-
-class SearchRequest(Request):
-    query: Annotated[str, AfterValidator(clean_query)] = Field(
-        description="What to look for, as plain text: no character of it is an operator."
-    )
-    filters: SearchFilters = Field(SearchFilters(), description="Which documents may be found.")
-    parts: list[Part] = Field(
-        ["keyword", "vector"], min_length=1, max_length=2, description="Which parts of the retrieval to use."
-    )
-    page_size: int | None = Field(
-        None, ge=1, description="Hits of a page; the setting's default when left out."
-    )
-    cursor: Annotated[str, Field(max_length=1_024)] | None = Field(
-        None, description="`next_cursor` of the page before, with the same query, filters and parts."
-    )
-    explain: bool = Field(default=False, description="Add the trace: every stage with its counts and time.")
 
 
 class Answer(BaseModel):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -12,6 +12,8 @@ from indexers.settings import Section
 
 #: How the parts are brought together; docs/explanation/scores.md.
 Fusion = Literal["weighted", "rrf"]
+#: No setting lets a longer query in.
+QUERY_MAX_CHARS: Final = 20_000
 
 
 class ApiSettings(Section):
@@ -38,7 +40,7 @@ class SearchSettings(Section):
     )
     page_size: int = Field(10, ge=1, description="Hits of a page unless the request says so.")
     page_size_max: int = Field(100, ge=1, description="Largest page.")
-    query_max_chars: int = Field(2_000, ge=10, description="Longest query, characters.")
+    query_max_chars: int = Field(2_000, ge=10, le=QUERY_MAX_CHARS, description="Longest query, characters.")
     content_page_chars: int = Field(
         65_536, ge=1_000, description="Largest page of a document's content, characters."
     )

@@ -11,7 +11,7 @@ from typing import Any
 from indexers.domain.frontmatter import normalise_tag
 from indexers.opensearch.templates import VECTOR_FIELD
 from indexers.opensearch.visibility import Query, living
-from search_api.models import SearchFilters
+from search_api.requests import SearchFilters
 from search_api.retrieval.candidates import VIEW_FIELDS
 
 #: Where words are looked for. `.code` holds codes whole (ORA-01555); `.text` analyses a keyword field.

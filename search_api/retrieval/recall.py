@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from indexers.domain.identity import Principal
 from indexers.opensearch.gate import Gate, GatedSearch, RowRef, SearchHit
 from indexers.opensearch.rows import Index
-from search_api.models import Part, SearchFilters
+from search_api.models import Part
+from search_api.requests import SearchFilters
 from search_api.retrieval.candidates import VIEW_FIELDS, Candidate, DocumentView, Evidence, Span
 from search_api.retrieval.queries import (
     keyword_body,

@@ -17,9 +17,10 @@ from search_api.cursor import (
     fingerprint,
 )
 from search_api.metrics import ApiMetrics
-from search_api.models import HitAnswer, Part, SearchAnswer, SearchRequest, TraceAnswer
+from search_api.models import HitAnswer, Part, SearchAnswer, TraceAnswer
 from search_api.problems import ProblemError, invalid_field
 from search_api.reading import FileText, VaultLibrary
+from search_api.requests import SearchRequest
 from search_api.retrieval.answers import hit_answer, stage_answer
 from search_api.retrieval.candidates import Candidate, Ranking
 from search_api.retrieval.excerpting import ShownExcerpt, best_span, show

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Depends, Request
 
-from search_api.models import SearchAnswer, SearchRequest
+from search_api.models import SearchAnswer
+from search_api.requests import SearchRequest
 from search_api.routes.shared import PrincipalDep, ServicesDep, bearer, note, problems, require_json
 
 router = APIRouter(prefix="/v1", tags=["search"], dependencies=[Depends(bearer)])

@@ -20,7 +20,7 @@ from search_api.cursor import (
     encode_cursor,
     fingerprint,
 )
-from search_api.models import SearchFilters, SearchRequest, clean_query
+from search_api.requests import SearchFilters, SearchRequest, clean_query, clean_text
 from search_api.retrieval.queries import TERMS_MAX, document_filters, fit_words, keyword_body, vector_body
 
 NAME = fingerprint("acme", "ada", "query")
@@ -70,6 +70,36 @@ def test_a_cleaned_query_is_nfc_one_line_and_stays_as_it_is(text: str) -> None:
     assert cleaned == clean_query(cleaned)
     assert unicodedata.is_normalized("NFC", cleaned)
     cleaned.encode()
+
+
+@given(st.characters(), st.characters(categories=["Cc", "Cs"]))
+def test_controls_and_surrogates_are_refused_but_for_white_space(any_char: str, bad: str) -> None:
+    for char in (any_char, bad):
+        allowed = unicodedata.category(char) not in ("Cc", "Cs") or char in "\t\n\r"
+        try:
+            clean_text(f"a{char}b")
+        except ValueError:
+            assert not allowed
+        else:
+            assert allowed
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"query": "x" * 20_000 + "\0"}, ("query",)),
+        ({"query": "a", "filters": {"tags": ["x" * 512 + "\0"]}}, ("filters", "tags", 0)),
+        ({"query": "a", "filters": {"doc_type": ["x" * 512 + "\0"]}}, ("filters", "doc_type", 0)),
+        ({"query": "a", "filters": {"path_prefix": "x" * 4_096 + "\0"}}, ("filters", "path_prefix")),
+        ({"query": "a", "cursor": "x" * 1_025}, ("cursor",)),
+    ],
+)
+def test_a_long_text_is_refused_by_its_length_before_anything_reads_it(
+    body: dict[str, Any], field: tuple[str | int, ...]
+) -> None:
+    with pytest.raises(ValidationError) as caught:
+        SearchRequest.model_validate(body)
+    assert [(error["loc"], error["type"]) for error in caught.value.errors()] == [(field, "string_too_long")]
 
 
 def test_dates_are_utc() -> None:

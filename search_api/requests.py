@@ -1,0 +1,89 @@
+"""Bodies that callers send, checked and cleaned; OpenAPI is made from them.
+
+Lengths are checked before anything walks through a text: a body may hold a megabyte.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from indexers.domain.identity import Scope
+from search_api.models import Part
+from search_api.settings import QUERY_MAX_CHARS
+
+#: Categories Cc and Cs, without the white space of a pasted query: a mistake or an attack.
+_REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def clean_text(value: str) -> str:
+    """NFC; refuses lone surrogates and control characters, which no stored text can match."""
+    if _REFUSED.search(value):
+        msg = "control characters and lone surrogates are not allowed"
+        raise ValueError(msg)
+    return unicodedata.normalize("NFC", value)
+
+
+def clean_query(value: str) -> str:
+    text = " ".join(clean_text(value).split())
+    if not text:
+        msg = "the query is empty"
+        raise ValueError(msg)
+    return text
+
+
+def parse_moment(value: Any) -> datetime:
+    """ISO 8601 text → UTC; without an offset it is UTC."""
+    if not isinstance(value, str):
+        msg = "give a date or time as ISO 8601 text"
+        raise ValueError(msg)  # noqa: TRY004 - pydantic turns ValueError into a named field
+    try:
+        moment = datetime.fromisoformat(value)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError) as exc:
+        msg = "not an ISO 8601 date or time, such as 2031-04-05 or 2031-04-05T09:30:00+09:00"
+        raise ValueError(msg) from exc
+
+
+Name = Annotated[str, Field(min_length=1, max_length=512), AfterValidator(clean_text)]
+Moment = Annotated[datetime, BeforeValidator(parse_moment)]
+
+
+class Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class SearchFilters(Request):
+    """Kinds are joined by AND, the values of one list by OR."""
+
+    tags: list[Name] = Field([], max_length=100, description="Documents with any of these tags.")
+    doc_type: list[Name] = Field([], max_length=20, description="Documents of any of these types.")
+    path_prefix: Annotated[str, Field(max_length=4_096), AfterValidator(clean_text)] | None = Field(
+        None, description="Documents whose path begins with this, upper and lower case as written."
+    )
+    scope: list[Annotated[Scope, Field(strict=False)]] = Field(
+        [], max_length=3, description="Only these scopes."
+    )
+    updated_from: Moment | None = Field(None, description="Updated at this time or later (ISO 8601).")
+    updated_before: Moment | None = Field(None, description="Updated before this time (ISO 8601).")
+
+
+class SearchRequest(Request):
+    query: Annotated[str, Field(max_length=QUERY_MAX_CHARS), AfterValidator(clean_query)] = Field(
+        description="What to look for, as plain text: no character of it is an operator."
+    )
+    filters: SearchFilters = Field(SearchFilters(), description="Which documents may be found.")
+    parts: list[Part] = Field(
+        ["keyword", "vector"], min_length=1, max_length=2, description="Which parts of the retrieval to use."
+    )
+    page_size: int | None = Field(
+        None, ge=1, description="Hits of a page; the setting's default when left out."
+    )
+    cursor: Annotated[str, Field(max_length=1_024)] | None = Field(
+        None, description="`next_cursor` of the page before, with the same query, filters and parts."
+    )
+    explain: bool = Field(default=False, description="Add the trace: every stage with its counts and time.")
