@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from indexers.opensearch.metrics import StoreMetrics
+
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
@@ -12,6 +14,7 @@ class ApiMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
+        self.store = StoreMetrics(registry)
         self.request_seconds = Histogram(
             "hopline_http_request_seconds",
             "Time from the request's head to the end of its answer.",

@@ -20,9 +20,8 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 from indexers.domain.identity import Namespace
 from indexers.embedders.factory import identify_model, load_embedder
 from indexers.errors import ConfigurationError, Transient
-from indexers.opensearch.connect import connect
 from indexers.opensearch.gate import Gate
-from indexers.opensearch.names import IndexNames
+from indexers.opensearch.open import gate_at
 from indexers.opensearch.retry import RetryPolicy
 from indexers.ports import Embedder, VaultFiles
 from indexers.settings import EmbedderSettings, IndexingSettings, OpenSearchSettings, VaultRoot
@@ -109,11 +108,12 @@ async def opened(
     settings: ServeSettings, *, embedder: Embedder, metrics: ApiMetrics
 ) -> AsyncIterator[tuple[Services, Gate]]:
     """The services over one client; closed at the end."""
-    gate = Gate(
-        connect(settings.opensearch, settings.opensearch_url),
-        IndexNames(prefix=settings.prefix, dedicated_tenants=settings.opensearch.dedicated_tenants),
+    gate = gate_at(
+        settings.opensearch_url,
+        settings.opensearch,
+        prefix=settings.prefix,
         retry=RetryPolicy.once(),
-        settings=settings.opensearch,
+        observe=metrics.store.observe,
     )
     with (
         ThreadPoolExecutor(_MODEL_THREADS, thread_name_prefix="query-model") as model_threads,

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 import structlog
 
+from indexers.backoff import full_jitter
 from indexers.errors import Transient
 from streams.health import Liveness, Readiness
 from streams.metrics import Dependency, StreamMetrics
@@ -18,16 +19,6 @@ from streams.metrics import Dependency, StreamMetrics
 T = TypeVar("T")
 _FIRST_PAUSE: Final = 0.1
 _log = structlog.get_logger("hopline.streams.hold")
-
-
-def pause_before(attempt: int, *, longest: float, asked: float | None, jitter: float) -> float:
-    """Full jitter: anything up to 0.1 · 2^attempt s, at most `longest`; never less than what the service asked for.
-
-    `jitter` is a number of [0, 1).
-    """
-    ceiling = min(longest, _FIRST_PAUSE * 2 ** min(attempt, 16))
-    pause: float = max(asked or 0.0, ceiling * jitter)
-    return pause
 
 
 class Holder:
@@ -71,7 +62,13 @@ class Holder:
     async def _pause(self, dependency: Dependency, attempt: int, exc: Transient) -> None:
         self._metrics.retries.labels(dependency=dependency).inc()
         self._liveness.tried(dependency)
-        pause = pause_before(attempt, longest=self._longest, asked=exc.retry_after, jitter=random.random())  # noqa: S311 - spreads load, guards nothing
+        pause = full_jitter(
+            attempt,
+            base_seconds=_FIRST_PAUSE,
+            cap_seconds=self._longest,
+            jitter=random.random(),  # noqa: S311 - spreads load, guards nothing
+            at_least=exc.retry_after or 0.0,
+        )
         if attempt & (attempt - 1) == 0:  # 1, 2, 4, 8 …: an outage of hours is no flood of lines
             _log.warning(
                 "batch.held", dependency=dependency, attempt=attempt, reason=exc.reason, pause=round(pause, 3)

@@ -5,9 +5,13 @@ One `StreamMetrics` is built in each process' `main()` on a registry of its own 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final, Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from indexers.opensearch.metrics import StoreMetrics
 
 #: What a batch may wait for.
 Dependency = Literal["kafka", "opensearch", "vault", "model", "batch", "poison_run"]
@@ -28,6 +32,7 @@ ERROR_CLASSES: Final = frozenset(
         "unreadable_reference",
         "hash_mismatch",
         "unknown_vault",
+        "vault_unavailable",
         "parse_failed",
         "not_embeddable",
         "event_too_large",
@@ -45,70 +50,52 @@ class StreamMetrics:
     def __init__(self, registry: CollectorRegistry, *, agent: str) -> None:
         self.registry = registry
         self.agent = agent
-        self.records = Counter(
-            "hopline_stream_records_total",
-            "Records confirmed: stored, skipped or parked.",
-            ("topic",),
-            registry=registry,
+        self.store = StoreMetrics(registry)
+        counter = partial(Counter, registry=registry)
+        gauge = partial(Gauge, registry=registry)
+        histogram = partial(Histogram, registry=registry)
+        self.records = counter(
+            "hopline_stream_records_total", "Records confirmed: stored, skipped or parked.", ("topic",)
         )
-        self.skipped = Counter(
-            "hopline_stream_skipped_total", "Events that changed nothing.", ("reason",), registry=registry
+        self.skipped = counter("hopline_stream_skipped_total", "Events that changed nothing.", ("reason",))
+        self.batch_records = histogram(
+            "hopline_stream_batch_records", "Records of one batch.", buckets=_RECORDS
         )
-        self.batch_records = Histogram(
-            "hopline_stream_batch_records", "Records of one batch.", buckets=_RECORDS, registry=registry
+        self.stage_seconds = histogram(
+            "hopline_stream_stage_seconds", "Time of one batch in one stage.", ("stage",), buckets=_SECONDS
         )
-        self.stage_seconds = Histogram(
-            "hopline_stream_stage_seconds",
-            "Time of one batch in one stage.",
-            ("stage",),
-            buckets=_SECONDS,
-            registry=registry,
+        self.retries = counter(
+            "hopline_stream_retries_total", "Tries that a dependency made fail for a while.", ("dependency",)
         )
-        self.retries = Counter(
-            "hopline_stream_retries_total",
-            "Tries that a dependency made fail for a while.",
-            ("dependency",),
-            registry=registry,
+        self.held = gauge("hopline_stream_held", "1 while a batch waits for the dependency.", ("dependency",))
+        self.dead_letters = counter("hopline_stream_dead_letters_total", "Records parked.", ("error_class",))
+        self.poison_run = gauge(
+            "hopline_stream_poison_run_records", "Dead letters since the last good record."
         )
-        self.held = Gauge(
-            "hopline_stream_held",
-            "1 while a batch waits for the dependency.",
-            ("dependency",),
-            registry=registry,
-        )
-        self.dead_letters = Counter(
-            "hopline_stream_dead_letters_total", "Records parked.", ("error_class",), registry=registry
-        )
-        self.poison_run = Gauge(
-            "hopline_stream_poison_run_records", "Dead letters since the last good record.", registry=registry
-        )
-        self.embeddings = Counter(
+        self.embeddings = counter(
             "hopline_stream_embeddings_total",
             "Chunk vectors: computed by the model, or reused.",
             ("outcome",),
-            registry=registry,
         )
-        self.lag = Gauge(
+        self._of_the_topics(gauge)
+        self._fill_closed_sets()
+
+    def _of_the_topics(self, gauge: Callable[..., Gauge]) -> None:
+        """Where the group stands, as the brokers see it."""
+        self.lag = gauge(
             "hopline_stream_lag_records",
             "End offset minus committed offset of the held partitions.",
             ("topic",),
-            registry=registry,
         )
-        self.assigned = Gauge(
-            "hopline_stream_assigned_partitions", "Partitions held by this worker.", registry=registry
+        self.assigned = gauge("hopline_stream_assigned_partitions", "Partitions held by this worker.")
+        self.progress = gauge(
+            "hopline_stream_commit_progress_timestamp_seconds", "When a committed offset last moved."
         )
-        self.progress = Gauge(
-            "hopline_stream_commit_progress_timestamp_seconds",
-            "When a committed offset last moved.",
-            registry=registry,
-        )
-        self.newest_event = Gauge(
+        self.newest_event = gauge(
             "hopline_stream_newest_event_timestamp_seconds",
             "Time of the newest record confirmed.",
             ("topic",),
-            registry=registry,
         )
-        self._fill_closed_sets()
 
     def _fill_closed_sets(self) -> None:
         """A counter that was never raised reads 0, not absent: alerts on rates need the first step too."""

@@ -15,9 +15,7 @@ from hopline.settings import Settings, load_settings
 from indexers.domain.identity import AgentId, Principal, TenantId
 from indexers.embedders.factory import load_embedder
 from indexers.errors import HoplineError
-from indexers.opensearch.connect import connect
-from indexers.opensearch.gate import Gate
-from indexers.opensearch.names import IndexNames
+from indexers.opensearch.open import gate_at
 from indexers.opensearch.retry import RetryPolicy
 from search_api.keys import generate_key, key_digest, read_keys, store_key
 from streams.admin import ensure_topics
@@ -46,12 +44,8 @@ async def ensure_topics_and_indices(settings: Settings) -> None:
     """Both are left as they are where they exist. Raises ConfigurationError on a mismatch (another model)."""
     await ensure_topics(settings.kafka, settings.kafka_servers, Topics(settings.prefix))
     embedder = await asyncio.to_thread(load_embedder, settings.embedder)
-    gate = Gate(
-        connect(settings.opensearch, settings.opensearch_url),
-        IndexNames(prefix=settings.prefix, dedicated_tenants=settings.opensearch.dedicated_tenants),
-        retry=RetryPolicy(attempts=_ATTEMPTS),
-        settings=settings.opensearch,
-    )
+    retry = RetryPolicy(attempts=_ATTEMPTS)
+    gate = gate_at(settings.opensearch_url, settings.opensearch, prefix=settings.prefix, retry=retry)
     try:
         await gate.ensure_indices(
             dimension=embedder.dimension, pair_id=embedder.pair_id, cosine_floor=embedder.cosine_floor

@@ -55,6 +55,7 @@ __all__ = [
     "StoredRow",
     "VectorSpace",
     "WriteResult",
+    "ignore_fact",
     "living",
     "visible",
 ]
@@ -67,8 +68,8 @@ _PATIENCE_SECONDS = 60.0
 _DELETE_IDLE_ROUNDS = 20
 
 
-def _ignore(_fact: StoreFact) -> None:
-    return
+def ignore_fact(_fact: StoreFact) -> None:
+    """For who counts nothing."""
 
 
 class Gate:
@@ -81,7 +82,7 @@ class Gate:
         *,
         retry: RetryPolicy,
         settings: OpenSearchSettings,
-        observe: Observer = _ignore,
+        observe: Observer = ignore_fact,
     ) -> None:
         self._client = client
         self._names = names
@@ -106,10 +107,6 @@ class Gate:
 
     async def close(self) -> None:
         await self._client.close()
-
-    async def ping(self) -> None:
-        """One attempt whatever the policy, for readiness: raises Transient when the store is away."""
-        await request(self._client, "GET", "/_cluster/health")
 
     async def refresh(self, *indexes: Index) -> None:
         """Make what was written findable; without arguments in every index."""

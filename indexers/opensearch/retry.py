@@ -8,13 +8,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from indexers.backoff import full_jitter
 from indexers.errors import Transient
 
 T = TypeVar("T")
 #: A stop request is seen within this time, however long the wait.
 _SLICE_SECONDS = 0.2
-#: 2**16 times the base is past any cap; larger powers only overflow.
-_LAST_POWER = 16
+#: A server that asks for more is asked again all the same.
+_LONGEST_ASKED_SECONDS = 60.0
 
 
 def _ignore(_reason: str, _seconds: float) -> None:
@@ -41,12 +42,6 @@ class RetryPolicy:
     stop: Callable[[], bool] = _never
     #: 0.0 ≤ value < 1.0.
     jitter: Callable[[], float] = random.random
-
-    @classmethod
-    def forever(
-        cls, *, on_wait: Callable[[str, float], None] = _ignore, stop: Callable[[], bool] = _never
-    ) -> RetryPolicy:
-        return cls(attempts=None, on_wait=on_wait, stop=stop)
 
     @classmethod
     def once(cls) -> RetryPolicy:
@@ -77,7 +72,10 @@ class RetryPolicy:
 
     def delay(self, failures: int, retry_after: float | None) -> float:
         """A server's Retry-After is a lower bound and stands above the cap (within a minute)."""
-        ceiling = min(self.cap_seconds, self.base_seconds * 2.0 ** min(failures - 1, _LAST_POWER))
-        # Never 0: full jitter may draw it, and a hot loop is what the back-off is for.
-        jittered = max(ceiling * self.jitter(), self.base_seconds / 4)
-        return max(jittered, min(retry_after or 0.0, 60.0))
+        return full_jitter(
+            failures,
+            base_seconds=self.base_seconds,
+            cap_seconds=self.cap_seconds,
+            jitter=self.jitter(),
+            at_least=min(retry_after or 0.0, _LONGEST_ASKED_SECONDS),
+        )

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from indexers.embedders.factory import ModelIdentity
 from indexers.errors import ConfigurationError, Transient
-from indexers.opensearch.connect import connect
-from indexers.opensearch.gate import Gate
-from indexers.opensearch.names import IndexNames
+from indexers.opensearch.gate import Gate, Observer, ignore_fact
+from indexers.opensearch.open import gate_at
 from indexers.opensearch.retry import RetryPolicy
 from indexers.settings import EmbedderSettings, IndexingSettings, OpenSearchSettings, VaultRoot
 from streams.context import AgentContext, AgentSpec
@@ -46,24 +45,20 @@ class AgentConfig:
             settings=self.agent,
         )
 
-    def gate(self, retry: RetryPolicy) -> Gate:
-        return Gate(
-            connect(self.opensearch, self.opensearch_url),
-            IndexNames(prefix=self.prefix, dedicated_tenants=self.opensearch.dedicated_tenants),
-            retry=retry,
-            settings=self.opensearch,
-        )
+    def gate(self, retry: RetryPolicy, observe: Observer = ignore_fact) -> Gate:
+        return gate_at(self.opensearch_url, self.opensearch, prefix=self.prefix, retry=retry, observe=observe)
 
 
 @asynccontextmanager
 async def open_gate(config: AgentConfig, context: AgentContext) -> AsyncIterator[Gate]:
-    """Waits inside a request are counted, and seen by liveness as tries."""
+    """Rows are counted; so are waits inside a request, which liveness sees as tries."""
 
     def on_wait(_reason: str, _seconds: float) -> None:
         context.metrics.retries.labels(dependency="opensearch").inc()
         context.liveness.tried("opensearch")
 
-    gate = config.gate(RetryPolicy(attempts=GATE_ATTEMPTS, on_wait=on_wait))
+    retry = RetryPolicy(attempts=GATE_ATTEMPTS, on_wait=on_wait)
+    gate = config.gate(retry, context.metrics.store.observe)
     try:
         yield gate
     finally:

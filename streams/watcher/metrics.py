@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter as Counts
 from collections.abc import Iterable
+from functools import partial
 from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from indexers.opensearch.metrics import StoreMetrics
 from indexers.ports import ProblemReason, VaultProblem
 
 _SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
@@ -18,48 +20,33 @@ class WatcherMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
-        self.changes = Counter(
-            "hopline_watcher_changes_total",
-            "Events that the broker confirmed.",
-            ("kind", "origin"),
-            registry=registry,
+        self.store = StoreMetrics(registry)
+        counter = partial(Counter, registry=registry)
+        gauge = partial(Gauge, registry=registry)
+        self.changes = counter(
+            "hopline_watcher_changes_total", "Events that the broker confirmed.", ("kind", "origin")
         )
-        self.files = Gauge("hopline_watcher_files", "Notes known.", ("root",), registry=registry)
-        self.held = Gauge(
+        self.files = gauge("hopline_watcher_files", "Notes known.", ("root",))
+        self.held = gauge(
             "hopline_watcher_held_removals",
             "Removals waiting for `hopline rescan --confirm-removals`.",
             ("root",),
-            registry=registry,
         )
-        self.problems = Gauge(
-            "hopline_watcher_problems",
-            "Names left out at the last scan.",
-            ("root", "reason"),
-            registry=registry,
+        self.problems = gauge(
+            "hopline_watcher_problems", "Names left out at the last scan.", ("root", "reason")
         )
         self.scan_seconds = Histogram(
             "hopline_watcher_scan_seconds", "Time of one scan.", buckets=_SECONDS, registry=registry
         )
-        self.root_up = Gauge(
-            "hopline_watcher_root_up",
-            "1 while the root can be read and is watched.",
-            ("root",),
-            registry=registry,
+        self.root_up = gauge(
+            "hopline_watcher_root_up", "1 while the root can be read and is watched.", ("root",)
         )
-        self.failures = Counter(
-            "hopline_watcher_failures_total",
-            "Watches that broke and began anew.",
-            ("root",),
-            registry=registry,
+        self.failures = counter(
+            "hopline_watcher_failures_total", "Watches that broke and began anew.", ("root",)
         )
-        self.retries = Counter(
-            "hopline_watcher_retries_total", "Waits for a service.", ("dependency",), registry=registry
-        )
-        self.progress = Gauge(
-            "hopline_watcher_progress_timestamp_seconds",
-            "When a root's loop last came round.",
-            ("root",),
-            registry=registry,
+        self.retries = counter("hopline_watcher_retries_total", "Waits for a service.", ("dependency",))
+        self.progress = gauge(
+            "hopline_watcher_progress_timestamp_seconds", "When a root's loop last came round.", ("root",)
         )
         for kind in ("upserted", "deleted"):
             for origin in ("live", "scan"):

@@ -13,9 +13,8 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from indexers.errors import ConfigurationError, HoplineError, Transient
-from indexers.opensearch.connect import connect
 from indexers.opensearch.gate import Gate
-from indexers.opensearch.names import IndexNames
+from indexers.opensearch.open import gate_at
 from indexers.opensearch.retry import RetryPolicy
 from indexers.settings import IndexingSettings, OpenSearchSettings, VaultRoot
 from indexers.vault.local import LocalVaultFiles
@@ -193,11 +192,12 @@ async def _syncs(
     """One per root, on one producer, one gate and one clock."""
     topics = Topics(config.prefix)
     kafka, store = waits.policy("kafka", attempts=attempts), waits.policy("opensearch", attempts=attempts)
-    gate = Gate(
-        connect(config.opensearch, config.opensearch_url),
-        IndexNames(prefix=config.prefix, dedicated_tenants=config.opensearch.dedicated_tenants),
+    gate = gate_at(
+        config.opensearch_url,
+        config.opensearch,
+        prefix=config.prefix,
         retry=store,
-        settings=config.opensearch,
+        observe=metrics.store.observe,
     )
     producer = EventProducer(config.kafka, config.kafka_servers)
     clock = VersionClock()

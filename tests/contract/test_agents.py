@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from indexers.opensearch.gate import RowWrite
 from indexers.opensearch.rows import Index
+from streams.agents.config import open_gate
 from tests.agents import Rig, agent_config, opened_rig, vault_root
 from tests.conftest import Stack
+from tests.store import gate_row
 
 pytestmark = pytest.mark.engines
 
@@ -33,6 +36,22 @@ async def test_a_note_is_found_and_has_vectors_and_edges(rig: Rig) -> None:
         ("harbour.md", "plan.md", "plan.md", False),
     }
     assert await rig.verified() == {}
+
+
+async def test_rows_that_an_agent_writes_are_counted(rig: Rig) -> None:
+    context = rig.ingest.context
+    write = RowWrite(
+        principal=rig.home.principal,
+        index=Index.GATE,
+        row_id="r",
+        action="index",
+        row=gate_row(rig.home),
+        version=1,
+    )
+    async with open_gate(rig.config, context) as gate:
+        await gate.write([write])
+    sent = context.metrics.registry.get_sample_value("hopline_store_rows_total", {"outcome": "sent"})
+    assert sent == 1.0
 
 
 async def test_c02_a_dangling_link_resolves_when_its_target_appears_and_dangles_when_it_goes(

@@ -139,5 +139,5 @@ async def test_refused_credentials_are_a_setting(stack: Stack, prefix: str) -> N
         with pytest.raises(ConfigurationError, match="HOPLINE_OPENSEARCH__PASSWORD"):
             await gate.ensure_indices(dimension=DIMENSION, pair_id=PAIR_ID)
         with pytest.raises(ConfigurationError):
-            await gate.ping()
+            await gate.refresh()
         await gate.close()

@@ -70,7 +70,7 @@ async def test_what_is_not_transient_passes_through() -> None:
         raise RefusedRequest(400, "bad", "reason")
 
     with pytest.raises(RefusedRequest, match="bad: reason"):
-        await RetryPolicy.forever().call(refused)
+        await RetryPolicy().call(refused)
 
 
 def test_delays_grow_to_the_cap() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from indexers.domain.identity import Principal, TenantId
 from indexers.errors import ConfigurationError
-from indexers.opensearch.calls import ROW_TYPES, RowWrite
+from indexers.opensearch.calls import ROW_TYPES, BulkRejected, BulkRetried, BulkSent, RowWrite, StoreFact
+from indexers.opensearch.metrics import StoreMetrics
 from indexers.opensearch.names import IndexNames, row_id_of, stored_id
 from indexers.opensearch.rows import Index
 from indexers.opensearch.templates import VectorSpace, index_body, template_body
@@ -117,3 +119,23 @@ def test_a_template_carries_the_settings() -> None:
 def test_a_write_that_contradicts_itself_is_refused(values: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=values["action"]):
         RowWrite(principal=ACME, index=Index.GATE, row_id="r", **values)
+
+
+def test_what_the_store_says_of_writes_is_counted() -> None:
+    registry = CollectorRegistry()
+    metrics = StoreMetrics(registry)
+    facts: list[StoreFact] = [
+        BulkSent(rows=5, bytes=900, seconds=0.02),
+        BulkRetried(rows=2, reason="es_rejected_execution_exception"),
+        BulkSent(rows=2, bytes=300, seconds=0.01),
+        BulkRejected(rows=1),
+    ]
+    for fact in facts:
+        metrics.observe(fact)
+    rows = {
+        outcome: registry.get_sample_value("hopline_store_rows_total", {"outcome": outcome})
+        for outcome in ("sent", "retried", "rejected")
+    }
+    assert rows == {"sent": 7.0, "retried": 2.0, "rejected": 1.0}
+    assert registry.get_sample_value("hopline_store_sent_bytes_total") == 1_200.0
+    assert registry.get_sample_value("hopline_store_bulk_seconds_count") == 2.0

@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
+from indexers.backoff import full_jitter
 from indexers.errors import PoisonRecord, Transient
 from streams.batch import Poisoned, Record, poison_run, split_by_bytes
 from streams.connect import DEAD_LETTER_FACTOR, KafkaConnection
 from streams.dlq import LetterFilter, letter_of, refusal, tenant_of
 from streams.events import DeadLetter, decode, encode
 from streams.health import Liveness, Readiness, Verdict
-from streams.hold import Holder, pause_before
+from streams.hold import Holder
 from streams.lag import PartitionLag
 from streams.metrics import DEPENDENCIES, ERROR_CLASSES, StreamMetrics
 from streams.settings import KafkaSettings
@@ -55,7 +56,7 @@ def test_cutting_keeps_every_record_in_order_and_the_limit(sizes: Sequence[int],
 def test_a_pause_is_bounded_and_respects_what_was_asked(
     attempt: int, longest: float, jitter: float, asked: float | None
 ) -> None:
-    pause = pause_before(attempt, longest=longest, asked=asked, jitter=jitter)
+    pause = full_jitter(attempt, base_seconds=0.1, cap_seconds=longest, jitter=jitter, at_least=asked or 0.0)
     assert (asked or 0) <= pause <= max(longest, asked or 0)
 
 
