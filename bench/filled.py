@@ -1,8 +1,8 @@
 """A large index without a large wait: the pipeline's own rows, with vectors that are cheap to make.
 
-Rows of documents and chunks are planned by the code that the agents use. Their vectors are those of a few
-hundred real chunks with seeded noise, not each chunk's own: what a search costs depends on how many there are
-and how they lie, not on what they mean.
+Rows of documents and chunks are planned by the code that the agents use. Their vectors are not each chunk's own:
+for each subject of bench/notes.py one chunk is embedded, and the subject's other chunks lie around it (seeded
+noise). What a search costs depends on how many vectors there are and how they lie.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.cleaning import open_gate
-from bench.notes import path
+from bench.notes import TOPICS, path, topic_of
 from indexers.domain.chunking import embedding_text
 from indexers.domain.hashing import content_hash
 from indexers.domain.identity import Namespace, Principal, chunk_id
@@ -32,7 +32,6 @@ from indexers.ports import Embedder, Vectors
 from indexers.settings import IndexingSettings
 from tests.pipeline import Pipeline
 
-MODEL_CHUNKS = 200
 NOISE = 0.35
 NOTES_AT_ONCE = 200
 VERSION = 1
@@ -82,13 +81,16 @@ async def fill_index(
 async def _fill(gate: Gate, vault: Path, count: int, namespace: Namespace, embedder: Embedder) -> int:
     versions = IndexVersions.of(embedder, embedder.model_id, IndexingSettings()).fingerprint
     notes = list(planned_notes(vault, count, namespace, embedder))
-    sample = [text for note in notes[:MODEL_CHUNKS] for text in chunk_texts(note)][:MODEL_CHUNKS]
-    centres = embedder.embed_passages(sample)
+    centres = embedder.embed_passages([chunk_texts(note)[0] for note in notes[:TOPICS]])
     rnd = np.random.default_rng(0)
     chunks = 0
     for start in range(0, count, NOTES_AT_ONCE):
         part = notes[start : start + NOTES_AT_ONCE]
-        writes = [write for note in part for write in _writes(note, namespace, embedder, centres, rnd)]
+        writes = [
+            write
+            for number, note in enumerate(part, start)
+            for write in _writes(note, namespace, embedder, centres[topic_of(number)], rnd)
+        ]
         passes = [_gate_write(note, namespace, versions) for note in part]
         results = await gate.write([*writes, *passes])
         if any(result.status != "applied" for result in results):
@@ -102,7 +104,7 @@ def _writes(
     note: PlannedDocument,
     namespace: Namespace,
     embedder: Embedder,
-    centres: Vectors,
+    centre: Vectors,
     rnd: np.random.Generator,
 ) -> Iterator[RowWrite]:
     # Rows of a fresh index: nothing to compare with, so the tenant's own maintenance writes them.
@@ -128,7 +130,7 @@ def _writes(
             model_id=embedder.model_id,
             chunker_version=note.row.chunker_version,
             version=VERSION,
-            vector=_near(centres, rnd),
+            vector=_near(centre, rnd),
         )
         yield RowWrite(
             principal=principal,
@@ -158,8 +160,7 @@ def _gate_write(note: PlannedDocument, namespace: Namespace, versions: str) -> R
     )
 
 
-def _near(centres: Vectors, rnd: np.random.Generator) -> list[float]:
-    centre = centres[rnd.integers(len(centres))]
+def _near(centre: Vectors, rnd: np.random.Generator) -> list[float]:
     noise = rnd.standard_normal(centre.shape[0]) * NOISE / np.sqrt(centre.shape[0])
     vector = centre + noise
     rounded: list[float] = np.round(vector / np.linalg.norm(vector), 7).tolist()

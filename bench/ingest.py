@@ -1,6 +1,6 @@
 """End-to-end notes/s ÷ notes/s of the same embedder called directly on the same chunks, in one run.
 
-    python -m bench.ingest [--notes 600] [--core 1] [--kafka HOST:PORT --opensearch URL]
+    python -m bench.ingest [--notes 1000] [--core 1] [--kafka HOST:PORT --opensearch URL]
 
 Both sides have the model pinned to the same core; everything else is free. The direct calls are made half
 before and half after the pipeline's run, so that a machine whose speed drifts favours neither side. The
@@ -174,7 +174,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--notes", type=int, default=600)
+    parser.add_argument("--notes", type=int, default=1_000)
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)))
     add_arguments(parser)
     arguments = parser.parse_args()

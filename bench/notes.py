@@ -1,24 +1,25 @@
-"""Invented notes of a realistic length: seeded, no two alike, so that no vector can be reused."""
+"""Invented notes of a realistic length: seeded, no two alike, so that no vector can be reused.
+
+Words are those that the shipped tokenizer knows whole, a few frequent and most rare as in any language. Notes gather
+around subjects, as real ones do: words and meaning then find much the same notes.
+"""
 
 from __future__ import annotations
 
+import json
 import random
+import re
+from functools import cache
+from itertools import accumulate
 from pathlib import Path
 
-# fmt: off
-NOUNS = (
-    "harbour", "crane", "ledger", "tide", "rope", "barge", "pilot", "signal", "beacon", "cargo", "manifest",
-    "quay", "winch", "anchor", "berth", "customs", "freight", "pallet", "route", "depot", "schedule",
-    "tariff", "invoice", "carrier", "dock", "ferry", "hull", "keel", "lantern", "mooring", "printer",
-    "scanner", "payout", "courier", "window", "address", "certificate", "snapshot", "replica", "partition",
-    "offset", "consumer", "firmware", "label", "belt", "gateway", "tour", "bridge", "cache", "worker",
-    "runbook", "incident", "rollback", "budget", "retry", "transfer", "settlement",
-)
-VERBS = (
-    "moves", "holds", "checks", "prints", "routes", "loads", "settles", "refuses", "delays", "repeats",
-    "stores", "opens", "closes", "measures", "sends",
-)
-# fmt: on
+from indexers.embedders.factory import default_model_dir
+
+TOPICS = 400
+TOPIC_WORDS = 8
+#: Share of a note's words that belong to its subject.
+TOPIC_SHARE = 0.2
+WORDS = 6_000
 KOREAN = (
     "부산에서 출발한 화물이 창고에 도착했다",
     "담당자는 월요일까지 정산을 끝내야 한다",
@@ -31,24 +32,31 @@ def path(number: int) -> str:
     return f"area-{number % 23:02d}/note-{number:05d}.md"
 
 
+def topic_of(number: int) -> int:
+    return number % TOPICS
+
+
 def note(number: int, count: int) -> str:
-    """About 150 words under three headings, two tags, two links; every tenth with Korean sentences."""
+    """About 170 words under three headings, two tags, two links; every tenth with Korean sentences."""
     rnd = random.Random(number)  # noqa: S311 - reproducible text, no secret
-    tags = ", ".join(rnd.sample(NOUNS, 2))
-    parts = [f"---\ntags: [{tags}]\n---\n# {_phrase(rnd).capitalize()} {number:05d}\n"]
-    for heading in range(3):
-        sentences = [_sentence(rnd) for _ in range(rnd.randint(3, 5))]
+    subject = _subject(topic_of(number))
+    tags = ", ".join(rnd.sample(subject, 2))
+    parts = [f"---\ntags: [{tags}]\n---\n# {_heading(rnd, subject)} {number:05d}\n"]
+    for _ in range(3):
+        sentences = [_sentence(rnd, subject) for _ in range(rnd.randint(3, 5))]
         if number % 10 == 0:
             sentences.append(f"{rnd.choice(KOREAN)}.")
-        parts.append(f"\n## {_phrase(rnd).capitalize()} {heading}\n\n{' '.join(sentences)}\n")
+        parts.append(f"\n## {_heading(rnd, subject)}\n\n{' '.join(sentences)}\n")
     links = " and ".join(f"[[note-{rnd.randrange(count):05d}]]" for _ in range(2))
     return "".join([*parts, f"\nSee {links}.\n"])
 
 
 def query(number: int) -> str:
-    """Words that many notes share, and a combination that was not asked before."""
+    """Three words of one subject among two others, as somebody might ask who half remembers."""
     rnd = random.Random(f"query {number}")  # noqa: S311 - see above
-    return f"{_phrase(rnd)} {rnd.choice(VERBS)} {_phrase(rnd)} {number}"
+    words = [*rnd.sample(_subject(number % TOPICS), 3), *_others(rnd, 2)]
+    rnd.shuffle(words)
+    return " ".join(words)
 
 
 def write_vault(root: Path, count: int) -> None:
@@ -58,11 +66,33 @@ def write_vault(root: Path, count: int) -> None:
         file.write_text(note(number, count), encoding="utf-8")
 
 
-def _phrase(rnd: random.Random) -> str:
-    return " ".join(rnd.sample(NOUNS, 2))
+@cache
+def _vocabulary() -> tuple[list[str], list[float]]:
+    """Words in order of frequency, and their cumulated weights (Zipf's law)."""
+    tokenizer = json.loads((default_model_dir() / "tokenizer.json").read_bytes())
+    whole = (re.fullmatch(r"▁([a-z]{4,12})", piece) for piece, _ in tokenizer["model"]["vocab"])
+    words = random.Random("words").sample(sorted(m[1] for m in whole if m), WORDS)  # noqa: S311 - see above
+    return words, list(accumulate(1 / (rank + 10) for rank in range(WORDS)))
 
 
-def _sentence(rnd: random.Random) -> str:
-    middle = " and the ".join(f"{rnd.choice(NOUNS)} {rnd.choice(VERBS)}" for _ in range(2))
-    code = f"INC-{rnd.randint(1000, 9999)}"
-    return f"The {middle} the {_phrase(rnd)} before {code}, which {rnd.choice(VERBS)} {_phrase(rnd)}."
+def _others(rnd: random.Random, count: int) -> list[str]:
+    words, weights = _vocabulary()
+    return rnd.choices(words, cum_weights=weights, k=count)
+
+
+def _subject(topic: int) -> list[str]:
+    return random.Random(f"topic {topic}").sample(_vocabulary()[0], TOPIC_WORDS)  # noqa: S311 - see above
+
+
+def _heading(rnd: random.Random, subject: list[str]) -> str:
+    return " ".join([rnd.choice(subject), *_others(rnd, 1)]).capitalize()
+
+
+def _sentence(rnd: random.Random, subject: list[str]) -> str:
+    words = [
+        rnd.choice(subject) if rnd.random() < TOPIC_SHARE else word
+        for word in _others(rnd, rnd.randint(8, 14))
+    ]
+    words.insert(len(words) // 2, f"INC-{rnd.randint(1000, 9999)}")
+    words[0] = words[0].capitalize()
+    return f"{' '.join(words)}."

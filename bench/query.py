@@ -37,7 +37,7 @@ from indexers.opensearch.names import IndexNames
 from indexers.opensearch.rows import Index
 from indexers.ports import Embedder
 from indexers.settings import EmbedderSettings
-from search_api.models import SearchFilters
+from search_api.requests import SearchFilters
 from search_api.retrieval.queries import keyword_body, vector_body
 from search_api.settings import SearchSettings
 from tests.pipeline import KEY, Pipeline, running, write_keys
@@ -137,7 +137,7 @@ def measure(addresses: Addresses, notes: int, queries: int) -> dict[str, Any]:
         try:
             chunks = asyncio.run(fill_index(pipeline, vault, notes, NAMESPACE, embedder))
             with running(pipeline, "api"):
-                taken, steps = _ask(pipeline, embedder, queries)
+                taken, steps, ranked = _ask(pipeline, embedder, queries)
                 pipeline.stop()
         finally:
             asyncio.run(clean_up(pipeline, topics=False))
@@ -154,14 +154,15 @@ def measure(addresses: Addresses, notes: int, queries: int) -> dict[str, Any]:
         "service": service,
         "raw": raw,
         "service_steps_mean_ms": steps,
-        "vectors": "those of 200 real chunks with seeded noise",
+        "documents_ranked_mean": ranked,
+        "vectors": "one real chunk per subject, the others around it (bench/filled.py)",
         "load_average": os.getloadavg()[0],
     }
 
 
 def _ask(
     pipeline: Pipeline, embedder: Embedder, queries: int
-) -> tuple[dict[str, list[float]], dict[str, float]]:
+) -> tuple[dict[str, list[float]], dict[str, float], float]:
     json_type = {"Content-Type": "application/json"}
     search = Post(
         url=pipeline.api_url, path="/v1/search", headers=json_type | {"Authorization": f"Bearer {KEY}"}
@@ -170,16 +171,20 @@ def _ask(
         url=pipeline.opensearch_url, path="/_msearch", headers={"Content-Type": "application/x-ndjson"}
     )
 
+    ranked: list[int] = []
+
     def service(text: str) -> None:
         answer = search(json.dumps({"query": text}).encode())
         if len(answer["hits"]) < SearchSettings().page_size or any(
             h["stale_excerpt"] for h in answer["hits"]
         ):
             raise RuntimeError("an answer is not what a user would get")
+        ranked.append(answer["candidates"])
 
     raw = RawSearch(embedder=embedder, post=msearch, names=IndexNames(prefix=pipeline.prefix))
     taken = in_turns(service, raw, queries)
-    return taken, {step: _mean(pipeline, step) for step in ("embed", "recall", "excerpts")}
+    steps = {step: _mean(pipeline, step) for step in ("embed", "recall", "excerpts")}
+    return taken, steps, round(statistics.mean(ranked), 1)
 
 
 def _mean(pipeline: Pipeline, step: str) -> float:
