@@ -13,12 +13,15 @@ from pathlib import Path
 
 from hopline.local.engine_homes import EngineHome, template
 from hopline.local.java import Java
+from hopline.local.ownership import give, keep_own
 from hopline.local.ports import LOOPBACK
 from hopline.local.processes import Launch, OsUser, tail
 from indexers.errors import HoplineError
 
 #: Compile once and fast: starts sooner, runs at half the speed.
 _SHORT_LIVED = "-XX:TieredStopAtLevel=1"
+#: Folders of the node that its user owns, beside the configuration.
+_GIVEN = ("data", "logs", "tmp")
 #: Headers and keys around the largest value.
 _RECORD_OVERHEAD_BYTES = 65_536
 
@@ -98,16 +101,15 @@ class OpenSearchNode:
 
     def prepare(self) -> None:
         """Write the configuration and give the folders to the user that will run the node."""
-        for folder in self._folders.values():
-            folder.mkdir(parents=True, exist_ok=True)
-        values: dict[str, object] = {"port": self.port, "transport_port": self.port + 1, **self._folders}
-        conf = self._folders["conf"]
-        (conf / "opensearch.yml").write_text(
-            _filled("opensearch", "opensearch.yml", values), encoding="utf-8"
-        )
-        shutil.copy(template("opensearch", "log4j2.properties"), conf / "log4j2.properties")
+        self.data_dir.mkdir(parents=True, exist_ok=True)
         if self.user is not None:
-            _give_to(self.data_dir, self.user)
+            keep_own(self.data_dir)
+        for name in _GIVEN:
+            folder = self._folders[name]
+            folder.mkdir(exist_ok=True)
+            if self.user is not None:
+                give(folder, self.user)
+        self._replace_configuration()
 
     def launch(self) -> Launch:
         distribution = self.home.folder / f"opensearch-{self.home.version}"
@@ -120,9 +122,26 @@ class OpenSearchNode:
         env = _environment(self._folders["tmp"])
         return Launch(name="opensearch", argv=argv, cwd=self.data_dir, env=env, log=self.log, user=self.user)
 
+    def _replace_configuration(self) -> None:
+        """A new folder each time: the node writes its keystore into it, so the old one isn't to be trusted."""
+        conf = self._folders["conf"]
+        fresh = self.data_dir / ".conf"
+        _remove(fresh)
+        fresh.mkdir()
+        values: dict[str, object] = {"port": self.port, "transport_port": self.port + 1, **self._folders}
+        text = _filled("opensearch", "opensearch.yml", values)
+        (fresh / "opensearch.yml").write_text(text, encoding="utf-8")
+        shutil.copy(template("opensearch", "log4j2.properties"), fresh / "log4j2.properties")
+        for file in fresh.iterdir():
+            file.chmod(0o644)
+        if self.user is not None:
+            os.chown(fresh, self.user.uid, self.user.gid)
+        _remove(conf)
+        fresh.rename(conf)
+
     @property
     def _folders(self) -> dict[str, Path]:
-        return {name: self.data_dir / name for name in ("conf", "data", "logs", "tmp")}
+        return {name: self.data_dir / name for name in ("conf", *_GIVEN)}
 
 
 def _filled(engine: str, file: str, values: Mapping[str, object]) -> str:
@@ -139,7 +158,8 @@ def _environment(home: Path) -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "LANG": "C.UTF-8"}
 
 
-def _give_to(folder: Path, user: OsUser) -> None:
-    for path in (folder, *folder.rglob("*")):
-        if path.stat().st_uid != user.uid:
-            os.chown(path, user.uid, user.gid)
+def _remove(folder: Path) -> None:
+    if folder.is_dir() and not folder.is_symlink():
+        shutil.rmtree(folder)
+    else:
+        folder.unlink(missing_ok=True)
