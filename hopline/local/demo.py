@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from hopline.local.down import stop_stack
-from hopline.local.engine_homes import Say
 from hopline.local.folders import StackFolders
+from hopline.local.maven import Say
 from hopline.local.ports import free_ports, is_free
 from hopline.settings import LocalSettings, default_data_dir
 from indexers.errors import ConfigurationError, HoplineError

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from hopline.local.engine_homes import Say
 from hopline.local.folders import StackFolders
+from hopline.local.maven import Say
 from hopline.local.processes import ProcessMark, stop
 from hopline.local.state import StackState, read_state, write_whole
 from indexers.errors import HoplineError

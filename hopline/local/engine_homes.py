@@ -5,27 +5,24 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import importlib.util
 import os
 import re
 import shutil
-import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from hopline.local.java import Java, find_maven
 from hopline.local.manifest import damaged_archive, first_fault, write_manifest
+from hopline.local.maven import FETCH_TIMEOUT_SECONDS, Maven, Say
 from indexers.errors import ConfigurationError, HoplineError
 
-TEMPLATES = Path(__file__).resolve().parents[2] / "deploy" / "engines"
-FETCH_TIMEOUT_SECONDS = 1_800
-Say = Callable[[str], None]
-
+CHECKOUT = Path(__file__).resolve().parents[2] / "deploy" / "engines"
+#: Top-level name under which a wheel carries the repository's `deploy/engines/` (setup.py).
+PACKAGE = "hopline_engines"
 _VERSION = re.compile(r"<engine\.version>([^<]+)</engine\.version>")
-_DOWNLOADED = re.compile(r"Downloaded from \S+: \S*/(\S+) \(([^)]+?) at ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,14 +33,20 @@ class EngineHome:
 
 
 def template(engine: str, file: str) -> Path:
-    path = TEMPLATES / engine / file
-    if not path.is_file():
-        msg = f"{path} is missing: the local stack runs from a checkout (`pip install -e .`)"
-        raise ConfigurationError(msg)
-    return path
+    """A file of `deploy/engines/`: of this checkout, else of the installed package."""
+    installed = importlib.util.find_spec(PACKAGE)
+    packaged: Sequence[str] = (installed and installed.submodule_search_locations) or ()
+    for root in (CHECKOUT, *map(Path, packaged)):
+        path = root / engine / file
+        if path.is_file():
+            return path
+    msg = f"{engine}/{file} is neither in {CHECKOUT} nor in the installed package: install hopline again"
+    raise ConfigurationError(msg)
 
 
-def ensure_home(engine: str, *, cache_dir: Path, java: Java, say: Say) -> EngineHome:
+def ensure_home(
+    engine: str, *, cache_dir: Path, java: Java, say: Say, timeout_seconds: float = FETCH_TIMEOUT_SECONDS
+) -> EngineHome:
     """The verified folder of one engine, fetched first where it is missing or damaged."""
     pom = template(engine, "pom.xml")
     source = hashlib.sha256(pom.read_bytes()).hexdigest()
@@ -56,24 +59,24 @@ def ensure_home(engine: str, *, cache_dir: Path, java: Java, say: Say) -> Engine
         if fault is not None:
             if home.folder.exists():
                 say(f"{engine} {version} in the cache: {fault}; fetching it again")
-            _fetch(home, pom=pom, source=source, java=java, say=say)
+            mvn = find_maven(os.environ.get("PATH"))
+            maven = Maven(executable=mvn, java=java, say=say, timeout_seconds=timeout_seconds)
+            _fetch(home, pom=pom, source=source, maven=maven, say=say)
     return home
 
 
-def _fetch(home: EngineHome, *, pom: Path, source: str, java: Java, say: Say) -> None:
-    maven = find_maven(os.environ.get("PATH"))
+def _fetch(home: EngineHome, *, pom: Path, source: str, maven: Maven, say: Say) -> None:
     say(f"downloading {home.name} {home.version} (once; kept in {home.folder.parent})")
     work = Path(tempfile.mkdtemp(prefix=f".{home.name}-", dir=home.folder.parent))
     try:
         shutil.copy(pom, work / "pom.xml")
-        command = [str(maven), "-B", "-f", str(work / "pom.xml"), "package"]
-        damage = _run_maven(command, java=java, say=say) or damaged_archive(work / "home")
+        damage = maven.package(work / "pom.xml") or damaged_archive(work / "home")
         if damage:
             say(f"Maven's own copy is damaged ({damage}); downloading into a fresh repository")
             shutil.rmtree(work / "home", ignore_errors=True)
             shutil.rmtree(work / "target", ignore_errors=True)
-            command.insert(1, f"-Dmaven.repo.local={work / 'repository'}")
-            damage = _run_maven(command, java=java, say=say) or damaged_archive(work / "home")
+            damage = maven.package(work / "pom.xml", f"-Dmaven.repo.local={work / 'repository'}")
+            damage = damage or damaged_archive(work / "home")
         if damage:
             raise HoplineError(f"{home.name} {home.version} can't be fetched whole: {damage}")
         write_manifest(work / "home", source=source)
@@ -81,44 +84,6 @@ def _fetch(home: EngineHome, *, pom: Path, source: str, java: Java, say: Say) ->
         _replace(work / "home", home.folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-
-
-def _run_maven(command: list[str], *, java: Java, say: Say) -> str | None:
-    """Run Maven, telling what arrives. A damaged archive comes back as text; any other failure raises."""
-    env = os.environ | {"JAVA_HOME": str(java.home)}
-    lines: list[str] = []
-    with subprocess.Popen(  # noqa: S603 - Maven from PATH
-        command,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    ) as maven:
-        try:
-            _follow(maven.stdout, lines, say)
-            code = maven.wait(timeout=60)
-        except BaseException:
-            maven.kill()
-            raise
-    if code == 0:
-        return None
-    errors = [line for line in lines if "ERROR" in line] or lines
-    text = " ".join(errors[:3])
-    if re.search(r"zip|unpack|archive", text, re.IGNORECASE):
-        return text[:300]
-    raise HoplineError(f"Maven could not fetch the engine (exit {code}): {text[:600]}")
-
-
-def _follow(stream: IO[str] | None, lines: list[str], say: Say) -> None:
-    count, last = 0, time.monotonic()
-    for line in stream or ():
-        lines.append(line.strip())
-        if match := _DOWNLOADED.search(line):
-            count += 1
-            if time.monotonic() - last > 1.0 or "MB" in match[2]:
-                say(f"  {count} files, now {match[1]} ({match[2]})")
-                last = time.monotonic()
 
 
 def _replace(made: Path, folder: Path) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import psutil
 
-from hopline.local.engine_homes import EngineHome, Say, ensure_home
+from hopline.local.engine_homes import EngineHome, ensure_home
 from hopline.local.folders import StackFolders, barrier, require_entry, require_writable
 from hopline.local.java import Java, find_java
+from hopline.local.maven import Say
 from hopline.local.ports import require_free
 from hopline.local.processes import OsUser, engine_user
 from hopline.settings import Settings

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import structlog
 
-from hopline.local.engine_homes import Say
 from hopline.local.folders import StackFolders
+from hopline.local.maven import Say
 from hopline.local.processes import ProcessMark, tail
 from hopline.local.services import engine_specs, own_environment, service_specs
 from hopline.local.state import StackPhase, StackPlan, StackState, write_whole

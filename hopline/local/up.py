@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO
 
 from hopline.local.down import stop_leftovers
-from hopline.local.engine_homes import Say
 from hopline.local.folders import StackFolders
+from hopline.local.maven import Say
 from hopline.local.preflight import (
     available_mb,
     choose_java,
