@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 
 import platformdirs
@@ -113,7 +112,7 @@ class Settings(BaseSettings):
         return (
             init_settings,
             env_settings,
-            TomlConfigSettingsSource(settings_cls, toml_file=config_file(os.environ)),
+            TomlConfigSettingsSource(settings_cls, toml_file=config_file()),
         )
 
     @property
@@ -129,22 +128,21 @@ class Settings(BaseSettings):
         return self.api.keys_file or self.local.data_dir / "keys.json"
 
 
-def config_file(env: Mapping[str, str]) -> Path:
-    named = env.get("HOPLINE_CONFIG")
+def config_file() -> Path:
+    named = os.environ.get("HOPLINE_CONFIG")
     return Path(named) if named else Path(platformdirs.user_config_dir("hopline")) / "hopline.toml"
 
 
-def load_settings(env: Mapping[str, str] | None = None) -> Settings:
+def load_settings() -> Settings:
     """Raises ConfigurationError naming each wrong setting; a misspelt HOPLINE_ variable is an error too."""
-    names = os.environ if env is None else env
     known = set(Settings.model_fields)
-    for name in names:
+    for name in os.environ:
         field = name.removeprefix(ENV_PREFIX).split("__")[0].lower()
         if name.startswith(ENV_PREFIX) and name not in ENV_EXTRA and field not in known:
             msg = f"{name} is no setting; the settings are listed by `hopline settings`"
             raise ConfigurationError(msg)
-    path = config_file(names)
-    if "HOPLINE_CONFIG" in names and not path.is_file():
+    path = config_file()
+    if "HOPLINE_CONFIG" in os.environ and not path.is_file():
         msg = f"HOPLINE_CONFIG names {path}, which is no file"
         raise ConfigurationError(msg)
     try:

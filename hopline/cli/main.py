@@ -6,30 +6,16 @@ Exit codes: 0 done · 1 failed, or something is wrong that was asked about · 2 
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import sys
 from typing import Annotated
 
 import typer
 
+from hopline.cli import agents, api, demo, dlq, keys, links, read, search, settings, stack, trust, watch
 from indexers.errors import ConfigurationError, HoplineError
 
 #: In the order of `hopline --help`.
-COMMAND_MODULES = (
-    "hopline.cli.stack",
-    "hopline.cli.search",
-    "hopline.cli.read",
-    "hopline.cli.links",
-    "hopline.cli.trust",
-    "hopline.cli.watch",
-    "hopline.cli.agents",
-    "hopline.cli.api",
-    "hopline.cli.dlq",
-    "hopline.cli.keys",
-    "hopline.cli.settings",
-    "hopline.cli.demo",
-)
+COMMANDS = (stack, search, read, links, trust, watch, agents, api, dlq, keys, settings, demo)
 
 
 def build_app() -> typer.Typer:
@@ -42,9 +28,8 @@ def build_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(invoke_without_command=True)(_root)
-    for name in COMMAND_MODULES:
-        if importlib.util.find_spec(name) is not None:
-            importlib.import_module(name).register(app)
+    for module in COMMANDS:
+        module.register(app)
     return app
 
 
