@@ -44,10 +44,6 @@ class VaultUnavailable(HoplineError):  # noqa: N818 - see above
     """The vault's root is missing, unreadable or suspiciously empty: nothing may be concluded from it."""
 
 
-class NotVisible(HoplineError):  # noqa: N818 - see above
-    """The row does not exist, or the principal may not see it: the two are never told apart."""
-
-
 class RefusedRequest(HoplineError, ValueError):  # noqa: N818 - see above
     """The store or its gate does not take this request, now or later. `status` is HTTP's."""
 

@@ -16,7 +16,6 @@ from indexers.opensearch.rows import DocumentRow, GateRow, LinkRow
 from indexers.ports import TokenCounter
 from indexers.settings import IndexingSettings
 
-DOC_TYPES = ("note", "memory", "context", "skill", "session_summary")
 #: Files that say by their name where their text comes from.
 SOURCE_BY_NAME = {"identity": "identity.md", "user": "USER.md", "memory": "MEMORY.md"}
 #: Places kept of one edge; more of them tell a reader nothing new.
@@ -203,11 +202,6 @@ def _document_row(
 ) -> DocumentRow:
     path = seen.document.path
     front = note.frontmatter
-    warnings = set(note.warnings)
-    doc_type = front.doc_type or "note"
-    if doc_type not in DOC_TYPES:
-        warnings.add("unknown_doc_type")
-        doc_type = "note"
     keys = links.document_keys(path, front.aliases)
     moved_from = None if seen.moved_from is None else seen.document.namespace.document(seen.moved_from).doc_id
     return DocumentRow(
@@ -220,7 +214,7 @@ def _document_row(
         alias_keys=list(keys.alias_keys),
         title=note.title,
         abstract=note.abstract,
-        doc_type=doc_type,
+        doc_type=front.doc_type or "note",
         source=front.source or SOURCE_BY_NAME.get(keys.name_key, "unknown"),
         tags=list(note.tags),
         category=front.category,
@@ -231,7 +225,7 @@ def _document_row(
         size=content.size,
         left_out_bytes=left_out,
         no_vector_reason=None,
-        warnings=sorted(warnings),
+        warnings=sorted(set(note.warnings)),
         created_at=front.created,
         updated_at=front.updated or seen.modified_at,
         indexed_at=indexed_at,

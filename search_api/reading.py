@@ -9,6 +9,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import BinaryIO, Final, Literal, Protocol, TypeVar
 
+from indexers.domain.hashing import written_hash
 from indexers.domain.identity import AgentId, Namespace, Scope, TeamId, TenantId
 from indexers.domain.text import CUT_MARGIN_BYTES, decode_text
 from indexers.domain.text_window import TextFacts, WindowReader
@@ -164,7 +165,7 @@ class VaultLibrary:
             digest.update(piece)
             take(piece)
             left -= len(piece)
-        if f"sha256:{digest.hexdigest()}" != file.content_hash:
+        if written_hash(digest.hexdigest()) != file.content_hash:
             return False
         if Stamp.of(stream.fileno()) == stamp:
             made = None if facts is None else facts()

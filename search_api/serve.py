@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,15 +17,14 @@ import structlog
 import uvicorn
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
-from indexers.domain.identity import Namespace
 from indexers.embedders.factory import identify_model, load_embedder
 from indexers.errors import ConfigurationError, Transient
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.open import gate_at
 from indexers.opensearch.retry import RetryPolicy
-from indexers.ports import Embedder, VaultFiles
+from indexers.ports import Embedder
 from indexers.settings import EmbedderSettings, IndexingSettings, OpenSearchSettings, VaultRoot
-from indexers.vault.local import LocalVaultFiles
+from indexers.vault.roots import files_of
 from search_api.app import create_app
 from search_api.auth import KeyRing
 from search_api.documents import Documents
@@ -120,7 +119,7 @@ async def opened(
         ThreadPoolExecutor(_FILE_THREADS, thread_name_prefix="vault-files") as file_threads,
     ):
         try:
-            library = VaultLibrary(_vaults(settings.vaults), file_threads)
+            library = VaultLibrary(files_of(settings.vaults), file_threads)
             yield _services(settings, gate, embedder, library, model_threads, metrics), gate
         finally:
             await gate.close()
@@ -158,16 +157,6 @@ def _services(
         settings=search,
         metrics=metrics,
     )
-
-
-def _vaults(roots: Sequence[VaultRoot]) -> Mapping[Namespace, VaultFiles]:
-    vaults: dict[Namespace, VaultFiles] = {}
-    for root in roots:
-        if root.namespace in vaults:
-            msg = f"vault {root.name!r} has the namespace of another: both would claim the same documents"
-            raise ConfigurationError(msg)
-        vaults[root.namespace] = LocalVaultFiles(root.path)
-    return vaults
 
 
 async def _prepare(gate: Gate, embedder: Embedder, server: uvicorn.Server) -> ConfigurationError | None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from indexers.domain import memory_file
+from indexers.domain.frontmatter import DOC_TYPES
 from indexers.domain.identity import Namespace
 from indexers.errors import HoplineError
 from streams.events import MemoryWrite, new_event_id, now_iso
-
-DOC_TYPES = ("memory", "note", "context", "skill", "session_summary")
 
 
 def memory_write(  # noqa: PLR0913 - one argument per field of the event

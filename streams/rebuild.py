@@ -16,10 +16,11 @@ from indexers.linking.sources import ChangedDocument, links_naming
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.retry import RetryPolicy
 from indexers.opensearch.rows import Index
+from indexers.opensearch.visibility import owned_by
 from indexers.planning import IndexVersions
 from indexers.settings import VaultRoot
 from indexers.vault.local import LocalVaultFiles
-from indexers.verify import Verifier, VerifyReport, owned_by
+from indexers.verify import Verifier, VerifyReport
 from streams.admin import ensure_topics
 from streams.agents.config import AgentConfig, require_indices
 from streams.events import encode

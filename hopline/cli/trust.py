@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from indexers.errors import ConfigurationError
-
 if TYPE_CHECKING:
     from hopline.settings import Settings
     from indexers.settings import VaultRoot
@@ -38,11 +36,12 @@ def verify(
 ) -> None:
     """Compare vaults and index; changes nothing. Exit 1 on any difference."""
     from hopline.settings import load_settings
+    from indexers.vault.roots import chosen_roots
     from streams.logs import configure_logging
 
     settings = load_settings()
     configure_logging("ERROR")
-    reports, digests = asyncio.run(_verify(settings, chosen_roots(settings, root), digest=digest))
+    reports, digests = asyncio.run(_verify(settings, chosen_roots(settings.vaults, root), digest=digest))
     if as_json:
         document = {"clean": all(r.clean for r in reports), "roots": [_as_json(r) for r in reports]}
         typer.echo(json.dumps(document | ({"digests": digests} if digest else {}), ensure_ascii=False))
@@ -65,11 +64,12 @@ def rebuild(
     With --root, only that root's rows are dropped and restored.
     """
     from hopline.settings import load_settings
+    from indexers.vault.roots import chosen_roots
     from streams.logs import configure_logging
 
     settings = load_settings()
     configure_logging("ERROR")
-    roots = chosen_roots(settings, root)
+    roots = chosen_roots(settings.vaults, root)
     what = f"the rows of {root}" if root else f"all indices of prefix {settings.prefix!r}, of every tenant,"
     if not yes and not typer.confirm(f"Delete {what} and restore from the vaults?", err=True):
         raise typer.Abort
@@ -99,28 +99,16 @@ def write(  # noqa: PLR0913 - one argument per option
 ) -> None:
     """Write a small memory: it becomes a file of the vault and is searchable a moment later."""
     from hopline.settings import load_settings
+    from indexers.vault.roots import only_root
 
     settings = load_settings()
-    roots = chosen_roots(settings, root)
-    if len(roots) > 1:
-        names = ", ".join(one.name for one in roots)
-        msg = f"there are several vault roots ({names}): choose one with --root"
-        raise ConfigurationError(msg)
+    chosen = only_root(settings.vaults, root)
     content = sys.stdin.read() if text is None else text
     fields = {"title": title, "tags": tag or [], "category": category, "doc_type": doc_type, "source": source}
-    done = asyncio.run(_write(settings, roots[0], content, fields))
+    done = asyncio.run(_write(settings, chosen, content, fields))
     typer.echo(
         json.dumps(done, ensure_ascii=False) if as_json else f"{done['path']}: event {done['event_id']}"
     )
-
-
-def chosen_roots(settings: Settings, name: str | None) -> tuple[VaultRoot, ...]:
-    found = tuple(root for root in settings.vaults if name in (None, root.name))
-    if not found:
-        known = ", ".join(root.name for root in settings.vaults) or "none (set HOPLINE_VAULTS)"
-        msg = f"no vault root is named {name!r}" if name else "no vault root is set"
-        raise ConfigurationError(f"{msg}; the roots are: {known}")
-    return found
 
 
 async def _verify(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from indexers.errors import ConfigurationError, HoplineError
+from indexers.errors import HoplineError
 
 if TYPE_CHECKING:
     from hopline.settings import Settings
@@ -94,14 +94,11 @@ def rescan(
 def write_file(path: str, *, root: RootOption = None) -> None:
     """Write standard input to PATH of a vault: readers see the old bytes or the new, never half."""
     from hopline.settings import load_settings
+    from indexers.vault.roots import only_root
 
     settings = load_settings()
-    roots = watcher_config(settings).chosen(root)
-    if len(roots) > 1:
-        names = ", ".join(r.name for r in roots)
-        msg = f"there are several vault roots ({names}): choose one with --root"
-        raise ConfigurationError(msg)
-    typer.echo(_write(roots[0], path, sys.stdin.buffer.read()))
+    chosen = only_root(watcher_config(settings).roots, root)
+    typer.echo(_write(chosen, path, sys.stdin.buffer.read()))
 
 
 def _write(root: VaultRoot, path: str, content: bytes) -> str:

@@ -32,7 +32,12 @@ class GateState(Protocol):
 
 def content_hash(raw: bytes) -> str:
     """SHA-256 of the file's raw bytes: a touched file keeps it, a changed line ending doesn't."""
-    return f"sha256:{hashlib.sha256(raw).hexdigest()}"
+    return written_hash(hashlib.sha256(raw).hexdigest())
+
+
+def written_hash(sha256: str) -> str:
+    """How a content hash is written in events and rows, of what was hashed piece by piece too (hex digits)."""
+    return f"sha256:{sha256}"
 
 
 def text_hash(text: str) -> str:

@@ -18,7 +18,6 @@ _SPACE = re.compile(r"\s+")
 #: A word, or a code whole: `ORA-01555`, `payment_retry`, `v1.2.3`.
 TOKEN = re.compile(r"\w+(?:[-./:@+]\w+)*")
 _HANGUL = re.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")
-_HANGUL_WORD = re.compile(r"[\uac00-\ud7a3]{2,}")
 _ENGLISH_STOP = frozenset(
     re.findall(
         r"\w+",

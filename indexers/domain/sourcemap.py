@@ -31,9 +31,6 @@ class Lines:
     def source(self, line: int) -> str:
         return self.text[self.starts[line] : self.ends[line]]
 
-    def number_at(self, offset: int) -> int:
-        return max(bisect_right(self.starts, offset) - 1, 0)
-
     def start_of(self, line: int) -> int:
         """Start of a line; the end of the text for the line after the last."""
         return self.starts[line] if line < len(self.starts) else len(self.text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from indexers.domain.identity import Principal, Scope
+from indexers.domain.identity import Namespace, Principal, Scope
 
 Query = dict[str, Any]
 
@@ -46,6 +46,19 @@ def may_see(principal: Principal, owner: Mapping[str, Any]) -> bool:
 def living() -> Query:
     """Hides tombstones. The gate doesn't add it: ingest must see them."""
     return {"term": {"deleted": False}}
+
+
+def owned_by(namespace: Namespace, *, deleted: bool | None = None) -> Query:
+    """Rows that one root writes, of the living or the deleted or all: a principal sees others' shared rows too."""
+    terms: list[Query] = [
+        {"term": {"agent_id": namespace.agent_id}},
+        {"term": {"scope": namespace.scope.value}},
+    ]
+    if namespace.team_id is not None:
+        terms.append({"term": {"team_id": namespace.team_id}})
+    if deleted is not None:
+        terms.append({"term": {"deleted": deleted}})
+    return {"bool": {"filter": terms}}
 
 
 def _both(first: Query, second: Query) -> Query:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
+from indexers.domain.hashing import written_hash
 from indexers.domain.text import CUT_MARGIN_BYTES
 from indexers.planning import FileContent
 from indexers.ports import VaultFiles
@@ -22,4 +23,4 @@ def read_content(files: VaultFiles, path: str, cap_bytes: int) -> FileContent:
         size += len(piece)
         head += piece[: max(0, cap_bytes + CUT_MARGIN_BYTES - len(head))]
         if len(piece) < READ_STEP_BYTES:
-            return FileContent(head=bytes(head), size=size, content_hash=f"sha256:{digest.hexdigest()}")
+            return FileContent(head=bytes(head), size=size, content_hash=written_hash(digest.hexdigest()))

@@ -108,12 +108,6 @@ class LocalVaultFiles:
         _replace(Path(target), content)
         return self.entry(wanted)
 
-    def remove(self, path: str) -> None:
-        entry = self.entry(path)
-        file = self.root / entry.vault_path
-        file.unlink()
-        _sync_folder(file.parent)
-
     def _resolved_root(self) -> str:
         root = os.path.realpath(self.root)
         try:

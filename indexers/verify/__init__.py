@@ -17,6 +17,7 @@ from indexers.linking.targets import resolve_rows
 from indexers.opensearch.find import DOCUMENTS_MAX, Wanted, find_all
 from indexers.opensearch.gate import Gate, RowRef, StoredRow
 from indexers.opensearch.rows import ChunkRow, DocumentRow, GateRow, Index, LinkRow
+from indexers.opensearch.visibility import owned_by
 from indexers.planning import IndexVersions, PlannedDocument, Seen, plan_document
 from indexers.ports import FileEntry, TokenCounter, VaultFiles
 from indexers.settings import IndexingSettings
@@ -211,17 +212,6 @@ _OWNERS: dict[Index, tuple[str, Any]] = {
     Index.CHUNKS: ("doc_id", "orphan_chunk"),
     Index.LINKS: ("from_doc_id", "orphan_link"),
 }
-
-
-def owned_by(namespace: Namespace) -> dict[str, Any]:
-    """Rows of this namespace: within the tenant, other agents' and scopes' rows are other roots' affair."""
-    terms: list[dict[str, Any]] = [
-        {"term": {"agent_id": namespace.agent_id}},
-        {"term": {"scope": namespace.scope.value}},
-    ]
-    if namespace.team_id is not None:
-        terms.append({"term": {"team_id": namespace.team_id}})
-    return {"bool": {"filter": terms}}
 
 
 def _next(entries: Iterator[FileEntry]) -> list[FileEntry]:

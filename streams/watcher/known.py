@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from indexers.domain.identity import Namespace
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.rows import Index
+from indexers.opensearch.visibility import owned_by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ class IndexedDocuments:
         rows = self._gate.scan(
             namespace.principal,
             Index.DOCUMENTS,
-            owned_by(namespace),
+            owned_by(namespace, deleted=False),
             fields=("path", "content_hash", "version"),
         )
         return {
@@ -43,15 +44,3 @@ class IndexedDocuments:
             )
             async for row in rows
         }
-
-
-def owned_by(namespace: Namespace, *, deleted: bool = False) -> dict[str, Any]:
-    """Documents that this root writes: the principal may see more (the whole tenant's shared ones)."""
-    terms: list[dict[str, Any]] = [
-        {"term": {"agent_id": namespace.agent_id}},
-        {"term": {"scope": namespace.scope.value}},
-        {"term": {"deleted": deleted}},
-    ]
-    if namespace.team_id is not None:
-        terms.append({"term": {"team_id": namespace.team_id}})
-    return {"bool": {"filter": terms}}

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from indexers.domain.hashing import content_hash, written_hash
 from indexers.errors import VaultUnavailable
 from indexers.ports import FileEntry, ProblemReason, VaultFiles, VaultProblem
 from streams.versions import VersionClock
@@ -57,12 +58,12 @@ def _read(files: VaultFiles, entry: FileEntry, inline_max_bytes: int) -> tuple[s
         # One byte more than the limit tells whether it grew past it.
         content = files.read(entry.path, max_bytes=inline_max_bytes + 1)
         if len(content) <= inline_max_bytes:
-            return f"sha256:{hashlib.sha256(content).hexdigest()}", content, len(content)
+            return content_hash(content), content, len(content)
     digest, size = hashlib.sha256(), 0
     while piece := files.read(entry.path, start=size, max_bytes=PIECE_BYTES):
         digest.update(piece)
         size += len(piece)
-    return f"sha256:{digest.hexdigest()}", None, size
+    return written_hash(digest.hexdigest()), None, size
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from indexers.opensearch.open import gate_at
 from indexers.opensearch.retry import RetryPolicy
 from indexers.settings import IndexingSettings, OpenSearchSettings, VaultRoot
 from indexers.vault.local import LocalVaultFiles
+from indexers.vault.roots import chosen_roots, require_distinct
 from streams.admin import ensure_topics
 from streams.health import Liveness, Readiness, Verdict, serve_health
 from streams.producer import EventProducer
@@ -58,23 +59,11 @@ class WatcherConfig:
     status_folder: Path
 
     def __post_init__(self) -> None:
-        """Two roots of one namespace would delete each other's documents, two of one name share a status."""
-        for what, owners in (
-            ("name", [root.name for root in self.roots]),
-            ("tenant, agent and scope", [root.namespace for root in self.roots]),
-        ):
-            if len(set(owners)) < len(owners):
-                msg = f"vaults: two roots have the same {what}; give each its own"
-                raise ConfigurationError(msg)
+        require_distinct(self.roots)
 
     def chosen(self, name: str | None) -> tuple[VaultRoot, ...]:
         """All roots, or the one with this name."""
-        found = tuple(root for root in self.roots if name in (None, root.name))
-        if not found:
-            known = ", ".join(root.name for root in self.roots) or "none (set HOPLINE_VAULTS)"
-            msg = f"no vault root is named {name!r}" if name else "no vault root is set"
-            raise ConfigurationError(f"{msg}; the roots are: {known}")
-        return found
+        return chosen_roots(self.roots, name)
 
 
 class Waits:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from indexers.domain.identity import Namespace
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.rows import Index
-from streams.watcher.known import owned_by
+from indexers.opensearch.visibility import owned_by
 
 #: Most tombstones dropped after one scan; what is left is dropped after the next ones.
 PURGE_ROWS: Final = 1_000
