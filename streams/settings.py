@@ -49,6 +49,11 @@ class AgentSettings(Section):
     retry_max_seconds: float = Field(
         5.0, gt=0, description="Longest pause between two tries of a held batch."
     )
+    vault_patience_seconds: float = Field(
+        600.0,
+        ge=0,
+        description="Longest wait for a vault root that is away; then its records are dead letters until it is back.",
+    )
     poison_run: int = Field(
         1_000,
         ge=0,

@@ -290,7 +290,7 @@ def ingest_handler(
     versions = IndexVersions.of(embedder, embedder.model_id, config.indexing)
     return IngestHandler(
         gate=gate,
-        vaults=Vaults.of_roots(config.roots),
+        vaults=Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds),
         topics=config.topics,
         planner=Planner(counter=embedder, settings=config.indexing, versions=versions),
         context=context,
@@ -305,7 +305,7 @@ def embed_handler(
 ) -> EmbedHandler:
     return EmbedHandler(
         gate=gate,
-        vaults=Vaults.of_roots(config.roots),
+        vaults=Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds),
         model=Model(embedder=embedder, executor=executor, beat=context.beat),
         settings=config.indexing,
         context=context,

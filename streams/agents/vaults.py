@@ -2,37 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from indexers.domain.identity import DocumentKey, Namespace
-from indexers.errors import ConfigurationError, PoisonRecord, Transient, VaultUnavailable
+from indexers.errors import HoplineError, PoisonRecord, Transient, VaultUnavailable
 from indexers.planning import FileContent
 from indexers.ports import VaultFiles
 from indexers.settings import VaultRoot
 from indexers.vault.content import read_content
-from indexers.vault.local import LocalVaultFiles
+from indexers.vault.roots import files_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Vaults:
-    """The vault of each namespace that this worker serves."""
+    """The vault of each namespace that this worker serves.
+
+    A root that is away is waited for, but not for ever: its partitions carry other tenants' documents too. After
+    `patience_seconds` its records are dead letters, at once, until it answers again.
+    """
 
     files: Mapping[Namespace, VaultFiles]
+    patience_seconds: float
+    clock: Callable[[], float] = time.monotonic
+    _away_since: dict[Namespace, float] = field(default_factory=dict)
 
     @classmethod
-    def of_roots(cls, roots: Sequence[VaultRoot]) -> Vaults:
+    def of_roots(cls, roots: Sequence[VaultRoot], *, patience_seconds: float) -> Vaults:
         """ConfigurationError where two roots claim one namespace: their paths would be the same documents."""
-        files: dict[Namespace, VaultFiles] = {}
-        for root in roots:
-            if root.namespace in files:
-                msg = f"vaults: {root.name!r} has tenant, agent and scope of another root; give each its own"
-                raise ConfigurationError(msg)
-            files[root.namespace] = LocalVaultFiles(root.path)
-        return cls(files)
+        return cls(files=files_of(roots), patience_seconds=patience_seconds)
 
-    def of(self, namespace: Namespace) -> VaultFiles:
+    @contextmanager
+    def reach(self, document: DocumentKey) -> Iterator[VaultFiles]:
+        """The document's vault, its faults as ours. A missing file passes through: its meaning is the caller's."""
+        namespace = document.namespace
+        files = self._of(namespace)
+        try:
+            yield files
+        except VaultUnavailable as exc:
+            raise self._away(document, str(exc)) from exc
+        except FileNotFoundError:
+            self._away_since.pop(namespace, None)
+            raise
+        except (ValueError, PermissionError, IsADirectoryError, NotADirectoryError) as exc:
+            self._away_since.pop(namespace, None)
+            raise PoisonRecord("unreadable_reference", f"{document.path}: {exc}") from exc
+        except OSError as exc:
+            raise self._away(document, f"the vault: {exc}") from exc
+        else:
+            self._away_since.pop(namespace, None)
+
+    def _of(self, namespace: Namespace) -> VaultFiles:
         found = self.files.get(namespace)
         if found is None:
             owner = f"{namespace.tenant_id}/{namespace.agent_id}/{namespace.scope_label}"
@@ -41,24 +63,15 @@ class Vaults:
             )
         return found
 
+    def _away(self, document: DocumentKey, reason: str) -> HoplineError:
+        now = self.clock()
+        since = self._away_since.setdefault(document.namespace, now)
+        if now - since < self.patience_seconds:
+            return Transient(reason)
+        return PoisonRecord("vault_unavailable", f"{document.path}: {reason}; bring it back, then replay")
+
 
 def read_vault(vaults: Vaults, document: DocumentKey, cap_bytes: int) -> FileContent:
-    """Raises FileNotFoundError, PoisonRecord for what can't be read, Transient while the root is away."""
-    with vault_faults(document.path):
-        return read_content(vaults.of(document.namespace), document.path, cap_bytes)
-
-
-@contextmanager
-def vault_faults(path: str) -> Iterator[None]:
-    """Faults of the vault as ours. A missing file passes through: what it means depends on who asks."""
-    try:
-        yield
-    except (FileNotFoundError, PoisonRecord):
-        raise
-    except VaultUnavailable as exc:
-        raise Transient(str(exc)) from exc
-    except (ValueError, PermissionError, IsADirectoryError, NotADirectoryError) as exc:
-        raise PoisonRecord("unreadable_reference", f"{path}: {exc}") from exc
-    except OSError as exc:
-        msg = f"the vault: {exc}"
-        raise Transient(msg) from exc
+    """Raises FileNotFoundError, PoisonRecord for what can't be read, Transient while the root is awaited."""
+    with vaults.reach(document) as files:
+        return read_content(files, document.path, cap_bytes)

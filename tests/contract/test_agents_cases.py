@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from indexers.domain import markdown
-from indexers.opensearch.rows import Index
+from indexers.opensearch.rows import DocumentRow, Index
 from tests.agents import Rig, agent_config, opened_rig, reopened, shipped_embedder, vault_root
 from tests.conftest import Stack
+from tests.contract.test_agents_faults import spoiled
 
 pytestmark = pytest.mark.engines
 
@@ -164,12 +165,12 @@ async def test_a_reference_to_a_missing_file_is_a_deletion_and_an_unknown_vault_
     assert await rig.verified() == {}
 
 
-async def test_a_row_that_the_store_refuses_is_a_letter_and_the_neighbours_are_indexed(rig: Rig) -> None:
-    beyond = 2**63  # no version that the store can keep
+async def test_a_row_that_the_store_refuses_is_a_letter_and_the_neighbours_are_indexed(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoiled(monkeypatch, lambda write: isinstance(write.row, DocumentRow) and write.row.path == "b.md")
     await rig.index(
-        rig.saved("a.md", "alpha [[c]]"),
-        rig.saved("b.md", "[[c]]", version=beyond),
-        rig.saved("c.md", "charlie"),
+        rig.saved("a.md", "alpha [[c]]"), rig.saved("b.md", "[[c]]"), rig.saved("c.md", "charlie")
     )
     assert sorted(await rig.documents()) == ["a.md", "c.md"]
     assert [letter.error_class for letter in await rig.letters()] == ["rejected_by_store"]

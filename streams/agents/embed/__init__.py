@@ -39,7 +39,7 @@ async def open_handler(config: AgentConfig, context: AgentContext) -> AsyncItera
             )
             yield EmbedHandler(
                 gate=gate,
-                vaults=Vaults.of_roots(config.roots),
+                vaults=Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds),
                 model=Model(embedder=embedder, executor=model_thread, beat=context.beat),
                 settings=config.indexing,
                 context=context,

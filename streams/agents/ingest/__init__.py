@@ -27,7 +27,7 @@ async def run(config: AgentConfig) -> None:
 
 @asynccontextmanager
 async def open_handler(config: AgentConfig, context: AgentContext) -> AsyncIterator[IngestHandler]:
-    vaults = Vaults.of_roots(config.roots)
+    vaults = Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds)
     counter = await asyncio.to_thread(load_token_counter, config.embedder)
     model = identify_model(config.embedder)
     versions = IndexVersions.of(counter, model.model_id, config.indexing)

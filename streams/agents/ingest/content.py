@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from indexers.domain import hashing, memory_file
-from indexers.domain.identity import DocumentKey
 from indexers.domain.text import CUT_MARGIN_BYTES
 from indexers.planning import FileContent
+from indexers.ports import VaultFiles
+from indexers.vault.content import read_content
 from streams.agents.ingest.decode import Arrival
-from streams.agents.vaults import Vaults, read_vault, vault_faults
+from streams.agents.vaults import Vaults, read_vault
 from streams.events import MemoryWrite
 
 
@@ -45,8 +48,25 @@ def render(event: MemoryWrite) -> bytes:
     )
 
 
-def materialise(event: MemoryWrite, vaults: Vaults) -> str:
-    """Write the file; returns the name that it has on disk."""
-    key: DocumentKey = event.document
-    with vault_faults(key.path):
-        return vaults.of(key.namespace).write_atomic(key.path, render(event)).vault_path
+def materialise(event: MemoryWrite, vaults: Vaults, known: Collection[str]) -> str | None:
+    """The write as a file; returns the name that it has on disk.
+
+    None: a file is there that is neither this write nor of a `known` hash, so somebody edited it since. It stays
+    as it is, and the word of it follows. A file that somebody deleted since can't be told from one that was
+    never written: it is written (again), because losing an accepted write is worse.
+    """
+    key, raw = event.document, render(event)
+    with vaults.reach(key) as files:
+        present = _present_hash(files, key.path)
+        if present == hashing.content_hash(raw):
+            return files.entry(key.path).vault_path
+        if present is None or present in known:
+            return files.write_atomic(key.path, raw).vault_path
+        return None
+
+
+def _present_hash(files: VaultFiles, path: str) -> str | None:
+    try:
+        return read_content(files, path, 0).content_hash
+    except FileNotFoundError:
+        return None

@@ -38,17 +38,25 @@ class Arrival:
     def is_deletion(self) -> bool:
         return isinstance(self.event, FileChange) and self.event.kind == "deleted"
 
+    @property
+    def is_reference(self) -> bool:
+        """Its bytes are in the vault alone."""
+        event = self.event
+        return isinstance(event, FileChange) and event.kind != "deleted" and event.content is None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contest:
     """The events of one document within a batch: the newest wins.
 
     `write_before` is the newest memory write among the others. If the newest event turns out to be a mere
-    sight of the file as it was before that write, the write still has to be done.
+    sight of the file as it was before that write, the write still has to be done. `other_writes`: all memory
+    writes but the newest event, of which each may have become a file before a crash.
     """
 
     newest: Arrival
     write_before: Arrival | None
+    other_writes: tuple[MemoryWrite, ...]
     superseded: int
 
     @property
@@ -79,7 +87,10 @@ def _contest(members: Sequence[Arrival]) -> Contest:
     writes = [other for other in others if isinstance(other.event, MemoryWrite)]
     observed = isinstance(newest.event, FileChange) and not newest.is_deletion
     return Contest(
-        newest=newest, write_before=writes[0] if observed and writes else None, superseded=len(others)
+        newest=newest,
+        write_before=writes[0] if observed and writes else None,
+        other_writes=tuple(other.event for other in others if isinstance(other.event, MemoryWrite)),
+        superseded=len(others),
     )
 
 

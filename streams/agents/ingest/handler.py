@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
 import msgspec
 
+from indexers.domain import hashing
 from indexers.domain.identity import DocumentId
 from indexers.errors import PoisonRecord
 from indexers.opensearch.gate import Gate, RowRef
 from indexers.opensearch.rows import GateRow, Index
-from streams.agents.ingest.content import content_of, materialise
-from streams.agents.ingest.decode import Arrival, Contest, contests, decode_inputs
+from streams.agents.ingest.content import content_of, materialise, render
+from streams.agents.ingest.decode import Contest, contests, decode_inputs
+from streams.agents.ingest.look import Look
 from streams.agents.ingest.plan import (
     Choice,
     Decided,
@@ -41,10 +43,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A decoded batch with the bytes that it speaks of. Nothing in it depends on what is stored."""
+    """A decoded batch: inline bytes as they came, of references only hashes. Nothing depends on what is stored."""
 
     choices: dict[DocumentId, Choice]
     poisoned: list[Poisoned]
+
+
+@dataclass(slots=True, kw_only=True)
+class Planned:
+    """Works of one part of a batch, each with its word to the later agents."""
+
+    works: list[Work] = field(default_factory=list)
+    words: list[OutgoingRecord] = field(default_factory=list)
+    poisoned: list[Poisoned] = field(default_factory=list)
+    #: Memory writes whose file somebody has edited since.
+    left: int = 0
+
+    def words_of(self, works: Sequence[Work]) -> list[OutgoingRecord]:
+        wanted = {work.arrival.record.place for work in works}
+        pairs = zip(self.works, self.words, strict=True)
+        return [word for work, word in pairs if work.arrival.record.place in wanted]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,49 +84,36 @@ class IngestHandler:
         arrivals, poisoned = decode_inputs(records, self.topics)
         grouped = contests(arrivals)
         wanted = [arrival for contest in grouped.values() for arrival in contest.arrivals]
-        sights, unreadable = await self.context.hold(
-            "vault", lambda: self._run(lambda: self._look_at(wanted))
-        )
-        choices = _choices(grouped, sights)
-        return Prepared(choices=choices, poisoned=poisoned + unreadable)
+        look = Look(vaults=self.vaults, cap_bytes=self._cap_bytes, waiting=wanted)
+        await self.context.hold("vault", lambda: self._run(look.go_on))
+        return Prepared(choices=_choices(grouped, look.sights), poisoned=poisoned + look.unreadable)
 
     async def commit(self, prepared: Prepared) -> None:
-        hold = self.context.hold
         fingerprint = self.planner.versions.fingerprint
-        rows = await hold("opensearch", lambda: self._gate_rows(prepared.choices))
+        rows = await self.context.hold("opensearch", lambda: self._gate_rows(prepared.choices))
         decided = decide_all(prepared.choices, rows, fingerprint)
         poisoned = list(prepared.poisoned)
-        stale = 0
-        for part in slices(decided.to_do):
-            works, unplanned = await hold("vault", lambda p=part: self._plan(p, rows))  # type: ignore[misc]
-            stale_works, refused = await self._store(works)
-            stale += stale_works
-            poisoned += [*unplanned, *refused]
+        older = 0
+        for part in slices(decided.to_do, self._cap_bytes):
+            planned = await self._plan(part, rows)
+            stale, refused = await self._store(planned)
+            older += stale + planned.left
+            poisoned += [*planned.poisoned, *refused]
         await self.context.park(poisoned)
-        self._count(decided, stale=stale)
+        self._count(decided, older=older)
 
-    async def _store(self, works: Sequence[Work]) -> tuple[int, list[Poisoned]]:
+    async def _store(self, planned: Planned) -> tuple[int, list[Poisoned]]:
         """Rows and edges, then the word to the later agents, then the gate rows. Number of stale works."""
         hold = self.context.hold
-        written = await hold("opensearch", lambda: write_documents(self.gate, works))
-        unsaid = await self._announce(written.applied)
-        silent = {poisoned.record.place for poisoned in unsaid}
-        done = [work for work in written.applied if work.arrival.record.place not in silent]
+        written = await hold("opensearch", lambda: write_documents(self.gate, planned.works))
+        await self.context.send(planned.words_of(written.applied))
         fingerprint = self.planner.versions.fingerprint
-        ungated = await hold("opensearch", lambda: write_gate_rows(self.gate, done, fingerprint))
-        return len(written.stale), [*written.rejected, *unsaid, *ungated]
+        ungated = await hold("opensearch", lambda: write_gate_rows(self.gate, written, fingerprint))
+        return len(written.stale), [*written.rejected, *ungated]
 
-    def _look_at(self, arrivals: Sequence[Arrival]) -> tuple[list[Sight], list[Poisoned]]:
-        sights: list[Sight] = []
-        unreadable: list[Poisoned] = []
-        for arrival in arrivals:
-            try:
-                content = content_of(arrival, self.vaults, self.planner.settings.document_max_bytes)
-            except PoisonRecord as error:
-                unreadable.append(Poisoned(record=arrival.record, error=error))
-            else:
-                sights.append(Sight(arrival=arrival, content=content))
-        return sights, unreadable
+    @property
+    def _cap_bytes(self) -> int:
+        return self.planner.settings.document_max_bytes
 
     async def _gate_rows(self, choices: dict[DocumentId, Choice]) -> dict[DocumentId, GateRow]:
         refs = [
@@ -122,42 +127,54 @@ class IngestHandler:
             if row is not None
         }
 
-    async def _plan(
-        self, sights: Sequence[Sight], rows: dict[DocumentId, GateRow]
-    ) -> tuple[list[Work], list[Poisoned]]:
-        works: list[Work] = []
-        poisoned: list[Poisoned] = []
+    async def _plan(self, sights: Sequence[Sight], rows: dict[DocumentId, GateRow]) -> Planned:
+        planned = Planned()
         now = self.now()
         for sight in sights:
             former = rows.get(sight.arrival.doc_id)
             try:
-                works.append(await self._run(lambda s=sight, f=former: self._work(s, f, now)))  # type: ignore[misc]
-            except PoisonRecord as error:
-                poisoned.append(Poisoned(record=sight.arrival.record, error=error))
-            self.context.beat()
-        return works, poisoned
-
-    def _work(self, sight: Sight, former: GateRow | None, now: datetime) -> Work:
-        event = sight.arrival.event
-        # A memory write is a file before it is a row: the vault is the truth.
-        vault_path = materialise(event, self.vaults) if isinstance(event, MemoryWrite) else event.vault_path
-        return self.planner.work(sight, former, vault_path, now)
-
-    async def _announce(self, works: Sequence[Work]) -> list[Poisoned]:
-        outgoing: list[OutgoingRecord] = []
-        unsaid: list[Poisoned] = []
-        for work in works:
-            key = work.document.doc_id.encode()
-            value = self._encoded(work)
-            if len(key) + len(value) > self.event_max_bytes:
-                error = PoisonRecord(
-                    "event_too_large", f"{work.document.path}: too many chunks for one event"
+                made = await self.context.hold(
+                    "vault",
+                    lambda s=sight, f=former: self._run(lambda: self._work(s, f, now)),  # type: ignore[misc]
                 )
-                unsaid.append(Poisoned(record=work.arrival.record, error=error))
+            except PoisonRecord as error:
+                planned.poisoned.append(Poisoned(record=sight.arrival.record, error=error))
             else:
-                outgoing.append(OutgoingRecord(topic=self.topics.documents, key=key, value=value))
-        await self.context.send(outgoing)
-        return unsaid
+                if made is None:
+                    planned.left += 1
+                else:
+                    planned.works.append(made[0])
+                    planned.words.append(made[1])
+            self.context.beat()
+        return planned
+
+    def _work(
+        self, sight: Sight, former: GateRow | None, now: datetime
+    ) -> tuple[Work, OutgoingRecord] | None:
+        """Blocking. None: a memory write that somebody's edit has overtaken."""
+        arrival = sight.arrival
+        event = arrival.event
+        vault_path: str | None
+        if isinstance(event, MemoryWrite):
+            # A memory write is a file before it is a row: the vault is the truth.
+            vault_path = materialise(event, self.vaults, _known_hashes(sight, former))
+            if vault_path is None:
+                return None
+        else:
+            vault_path = event.vault_path
+        if arrival.is_reference:
+            # What changed since the look has an event of its own, with a newer version.
+            sight = replace(sight, content=content_of(arrival, self.vaults, self._cap_bytes))
+        work = self.planner.work(sight, former, vault_path, now)
+        return work, self._word(work)
+
+    def _word(self, work: Work) -> OutgoingRecord:
+        """Made before any row is written: a document that can't be told of stays as it was, whole."""
+        key = work.document.doc_id.encode()
+        value = self._encoded(work)
+        if len(key) + len(value) > self.event_max_bytes:
+            raise PoisonRecord("event_too_large", f"{work.document.path}: too many chunks for one event")
+        return OutgoingRecord(topic=self.topics.documents, key=key, value=value)
 
     def _encoded(self, work: Work) -> bytes:
         event = announcement(work, self.inline_max_bytes)
@@ -166,9 +183,9 @@ class IngestHandler:
             value = encode(msgspec.structs.replace(event, text=None))
         return value
 
-    def _count(self, decided: Decided, *, stale: int) -> None:
+    def _count(self, decided: Decided, *, older: int) -> None:
         self.context.metrics.skipped.labels(reason="same").inc(decided.same)
-        self.context.metrics.skipped.labels(reason="older").inc(decided.older + stale)
+        self.context.metrics.skipped.labels(reason="older").inc(decided.older + older)
 
     async def _run(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self.executor, call)
@@ -178,3 +195,9 @@ def _choices(grouped: dict[DocumentId, Contest], sights: Sequence[Sight]) -> dic
     by_place = {sight.arrival.record.place: sight for sight in sights}
     found = {doc_id: choice_of(contest, by_place) for doc_id, contest in grouped.items()}
     return {doc_id: choice for doc_id, choice in found.items() if choice is not None}
+
+
+def _known_hashes(sight: Sight, former: GateRow | None) -> set[str]:
+    """What the file of a memory write may hold without being anybody's edit."""
+    writes = {hashing.content_hash(render(write)) for write in sight.other_writes}
+    return writes if former is None or former.deleted else writes | {former.content_hash}

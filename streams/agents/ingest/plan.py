@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from indexers.domain.hashing import Decision, decide
@@ -15,23 +15,25 @@ from indexers.ports import TokenCounter
 from indexers.settings import IndexingSettings
 from streams.agents.ingest.decode import Arrival, Contest
 from streams.agents.ingest.work import Work
-from streams.events import FileChange
+from streams.events import FileChange, MemoryWrite
 
-#: Text that is parsed and on its way into the store at once; in memory it is several times as much.
+#: Text that is read, parsed and on its way into the store at once; in memory it is several times as much.
 SLICE_BYTES = 8_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """An arrival with the bytes it speaks of; None: no such file."""
+    """An arrival with the bytes it speaks of (of a reference only hash and size); None: no such file."""
 
     arrival: Arrival
     content: FileContent | None
+    #: Other memory writes of the document in this batch.
+    other_writes: tuple[MemoryWrite, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One document's events of the batch, with their bytes."""
+    """One document's events of the batch, as sights."""
 
     newest: Sight
     write_before: Sight | None
@@ -120,19 +122,20 @@ def decide_sight(sight: Sight, versions: str, row: GateRow | None) -> Decision:
 
 def choice_of(contest: Contest, sights: Mapping[tuple[str, int, int], Sight]) -> Choice | None:
     """None where no event of the document could be read; those are in dead letters."""
-    readable = [sights[a.record.place] for a in contest.arrivals if a.record.place in sights]
+    found = [sights[a.record.place] for a in contest.arrivals if a.record.place in sights]
+    readable = [replace(sight, other_writes=contest.other_writes) for sight in found]
     if not readable:
         return None
     newest, *others = readable
     return Choice(newest=newest, write_before=others[0] if others else None, superseded=contest.superseded)
 
 
-def slices(sights: Sequence[Sight]) -> Iterator[list[Sight]]:
-    """Planned and written part by part, so that a batch of large files stays bounded in memory."""
+def slices(sights: Sequence[Sight], cap_bytes: int) -> Iterator[list[Sight]]:
+    """Read, planned and written part by part, so that a batch of large files stays bounded in memory."""
     part: list[Sight] = []
     size = 0
     for sight in sights:
-        own = 0 if sight.content is None else len(sight.content.head)
+        own = 0 if sight.content is None else min(sight.content.size, cap_bytes)
         if part and size + own > SLICE_BYTES:
             yield part
             part, size = [], 0

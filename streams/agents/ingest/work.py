@@ -85,10 +85,11 @@ def own_link_ids(work: Work) -> list[LinkId]:
     return [] if work.planned is None else list(work.planned.links)
 
 
-def gate_write(work: Work, versions: str) -> RowWrite:
+def gate_write(work: Work, versions: str, *, complete: bool = True) -> RowWrite:
+    """Not `complete`: a row of no bytes' hash, so that neither these nor the former bytes are skipped."""
     row = gate_row(
         work.seen,
-        content_hash=work.row.content_hash,
+        content_hash=work.row.content_hash if complete else "",
         versions=versions,
         alias_keys=work.row.alias_keys,
         deleted=work.planned is None,

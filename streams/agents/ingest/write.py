@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from indexers.domain.identity import Principal, TenantId
+from indexers.domain.identity import DocumentId, Principal, TenantId
 from indexers.errors import PoisonRecord
 from indexers.linking.settle import read_links, settle
 from indexers.linking.sources import StoredLink, links_naming, outdated_links
@@ -19,18 +19,23 @@ from streams.batch import Poisoned
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """`stale`: a newer version is stored already, a success that changes nothing."""
+    """`stale`: a newer version is stored already, a success that changes nothing.
+
+    `rejected`: a row was refused. Where that is an edge, its document is among the applied all the same (its row
+    is the new one, and nothing of the former may stay beside it) and in `incomplete`.
+    """
 
     applied: list[Work]
     stale: list[Work]
     rejected: list[Poisoned]
+    incomplete: set[DocumentId]
 
 
 async def write_documents(gate: Gate, works: Sequence[Work]) -> Written:
     """Document rows and edges, settled and without leftovers of earlier versions. No gate rows yet."""
     writes = [row_writes(work) for work in works]
     results = await gate.write([write for group in writes for write in group])
-    written = Written(applied=[], stale=[], rejected=[])
+    written = Written(applied=[], stale=[], rejected=[], incomplete=set())
     own: dict[TenantId, list[StoredLink]] = {}
     at = 0
     for work, group in zip(works, writes, strict=True):
@@ -48,25 +53,36 @@ async def write_documents(gate: Gate, works: Sequence[Work]) -> Written:
     return written
 
 
-async def write_gate_rows(gate: Gate, works: Sequence[Work], versions: str) -> list[Poisoned]:
-    """Last of all: from here on the same bytes are skipped."""
-    results = await gate.write([gate_write(work, versions) for work in works])
+async def write_gate_rows(gate: Gate, written: Written, versions: str) -> list[Poisoned]:
+    """Last of all: from here on the same bytes are skipped, unless the store refused a part of them."""
+    results = await gate.write(
+        [
+            gate_write(work, versions, complete=work.document.doc_id not in written.incomplete)
+            for work in written.applied
+        ]
+    )
     return [
         _poisoned(work, result.reason)
-        for work, result in zip(works, results, strict=True)
+        for work, result in zip(written.applied, results, strict=True)
         if result.status == "rejected"
     ]
 
 
 def _account(work: Work, answers: Sequence[WriteResult], written: Written) -> bool:
-    refused = next((a for a in answers if a.status == "rejected"), None)
+    """Whether the document's row is stored now."""
+    document, *edges = answers
+    if document.status == "rejected":
+        written.rejected.append(_poisoned(work, document.reason))
+        return False
+    if document.status == "stale":
+        written.stale.append(work)
+        return False
+    written.applied.append(work)
+    refused = next((edge for edge in edges if edge.status == "rejected"), None)
     if refused is not None:
         written.rejected.append(_poisoned(work, refused.reason))
-    elif answers[0].status == "stale":
-        written.stale.append(work)
-    else:
-        written.applied.append(work)
-    return refused is None and answers[0].status != "stale"
+        written.incomplete.add(work.document.doc_id)
+    return True
 
 
 def _poisoned(work: Work, reason: str | None) -> Poisoned:
