@@ -9,7 +9,7 @@ WORDS = """
 harbour crane ledger tide rope barge pilot signal beacon cargo manifest quay winch anchor berth customs freight
 pallet route depot schedule tariff invoice carrier dock ferry hull keel lantern mooring
 """.split()  # noqa: SIM905 - a list of thirty quoted words reads worse
-KOREAN = "부산에서 출항한 배는 창고에 화물을 내렸다 담당자는 김서연이고 정산은 월요일에 끝난다".split()  # noqa: SIM905
+KOREAN = "부산에서 출항한 배는 창고에 화물을 내렸다 담당자는 김서연이고 정산은 월요일에 끝난다".split()  # noqa: SIM905 - as above
 
 
 def own_word(number: int) -> str:

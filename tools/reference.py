@@ -86,9 +86,9 @@ def metrics_page() -> str:
     for title, registry in registries().items():
         lines += [f"## {title}\n", "| metric | type | labels | meaning |\n| --- | --- | --- | --- |"]
         for metric in sorted(collectors(registry), key=lambda m: str(m._name)):  # noqa: SLF001 - the library offers no other way
-            labels = ", ".join(f"`{x}`" for x in metric._labelnames) or "–"  # noqa: SLF001
-            name = metric._name + ("_total" if metric._type == "counter" else "")  # noqa: SLF001
-            lines.append(f"| `{name}` | {metric._type} | {labels} | {metric._documentation} |")  # noqa: SLF001
+            labels = ", ".join(f"`{x}`" for x in metric._labelnames) or "–"  # noqa: SLF001 - as above
+            name = metric._name + ("_total" if metric._type == "counter" else "")  # noqa: SLF001 - as above
+            lines.append(f"| `{name}` | {metric._type} | {labels} | {metric._documentation} |")  # noqa: SLF001 - as above
         lines.append("")
     return "\n".join(lines)
 
@@ -106,7 +106,7 @@ def registries() -> dict[str, CollectorRegistry]:
 
 
 def collectors(registry: CollectorRegistry) -> set[Any]:
-    return set(registry._collector_to_names)  # noqa: SLF001
+    return set(registry._collector_to_names)  # noqa: SLF001 - the library offers no other way
 
 
 def commands_page() -> str:

@@ -15,7 +15,7 @@ _OUTLINE = re.compile(r"\t+[-*+] ")
 def delimited_block(mark: str) -> BlockRule:
     """A block rule: lines from one that starts with `mark` to the next that holds it (`%%`, `$$`)."""
 
-    def rule(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001
+    def rule(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001 - the parser's signature
         begin = state.bMarks[start_line] + state.tShift[start_line]
         if not state.src.startswith(mark, begin) or state.is_code_block(start_line):
             return False
@@ -34,7 +34,7 @@ def delimited_block(mark: str) -> BlockRule:
     return rule
 
 
-def outline(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001
+def outline(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001 - the parser's signature
     """A list whose first item is indented by tabs, as outliners write below a heading: a list, not code."""
     begin = state.bMarks[start_line]
     if not state.is_code_block(start_line) or not _OUTLINE.match(state.src, begin):

@@ -10,28 +10,15 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from markdown_it import MarkdownIt
-from markdown_it.ruler import RuleOptionsType
 from markdown_it.token import Token
 
-from indexers.domain.blockrules import delimited_block, outline
 from indexers.domain.frontmatter import Frontmatter, normalise_tag, read_frontmatter, unique
+from indexers.domain.markdown_parser import markdown_parser
 from indexers.domain.names import LinkType, file_stem, target_key
+from indexers.domain.note import FoundLink, Heading, Occurrence, ParsedNote
 from indexers.domain.prose import ABSTRACT_CHARACTERS, content_terms, language, plain_text, shorten
 from indexers.domain.sourcemap import Lines, Positions, block_positions, cell_positions
-from indexers.domain.wikilinks import (
-    ENVIRONMENT_KEY,
-    PIPED_WIKILINK,
-    TERMINATORS,
-    Findings,
-    RawLink,
-    hidden,
-    image,
-    reference,
-    scan,
-    tag,
-    wikilink,
-)
+from indexers.domain.wikilinks import ENVIRONMENT_KEY, PIPED_WIKILINK, Findings, RawLink, scan
 
 __all__ = ["PARSER_VERSION", "FoundLink", "Frontmatter", "Heading", "Occurrence", "ParsedNote", "parse"]
 
@@ -41,54 +28,6 @@ CONTEXT_CHARACTERS = 50
 TITLE_CHARACTERS = 300
 
 WARNING_NOT_PARSED = "markdown_not_parsed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heading:
-    """A heading of the note's own structure (not in a quote or list): its lines are text[start:end]."""
-
-    level: int
-    text: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Occurrence:
-    start: int
-    end: int
-    display: str | None
-    #: About 50 characters on both sides, from the link's own line.
-    context: str
-    #: `#heading` or `^block` as written.
-    heading: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundLink:
-    """One edge: all occurrences of one target key and link type."""
-
-    target: str
-    target_key: str
-    link_type: LinkType
-    occurrences: tuple[Occurrence, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParsedNote:
-    text: str
-    title: str
-    abstract: str
-    frontmatter: Frontmatter
-    headings: tuple[Heading, ...]
-    links: tuple[FoundLink, ...]
-    tags: tuple[str, ...]
-    terms: tuple[str, ...]
-    language: str | None
-    warnings: tuple[str, ...]
-    body_start: int
-    #: Offsets at which a block begins (paragraph, list item, table …): where chunks may be cut.
-    block_starts: tuple[int, ...]
 
 
 def parse(text: str, *, path: str, frontmatter_max_bytes: int) -> ParsedNote:
@@ -120,33 +59,6 @@ def parse(text: str, *, path: str, frontmatter_max_bytes: int) -> ParsedNote:
         body_start=front.body_start,
         block_starts=tuple(sorted(set(walk.block_starts))),
     )
-
-
-def _parser() -> MarkdownIt:
-    parser = _Parser("commonmark", {"maxNesting": 60}).enable("table")
-    parser.disable(["emphasis", "autolink", "html_inline", "entity", "balance_pairs", "text_join"])
-    for name, mark in (("comment_block", "%%"), ("math_block", "$$")):
-        ends: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
-        parser.block.ruler.before("fence", name, delimited_block(mark), ends)
-    parser.block.ruler.before("code", "outline", outline)
-    parser.inline.ruler.before("link", "wikilink", wikilink)
-    parser.inline.ruler.at("link", reference)
-    parser.inline.ruler.at("image", image)
-    parser.inline.ruler.push("hidden", hidden)
-    parser.inline.ruler.push("tag", tag)
-    parser.inline.terminator_re = TERMINATORS
-    parser.core.ruler.disable("inline")
-    return parser
-
-
-class _Parser(MarkdownIt):
-    """Link targets stay as written: they name files, not addresses."""
-
-    def normalizeLink(self, url: str) -> str:  # noqa: N802
-        return url
-
-    def validateLink(self, url: str) -> bool:  # noqa: ARG002, N802
-        return True
 
 
 @dataclass(slots=True)
@@ -284,4 +196,4 @@ def _context(text: str, start: int, end: int) -> str:
     return " ".join((before + text[start:end] + after).split())
 
 
-_PARSER = _parser()
+_PARSER = markdown_parser()

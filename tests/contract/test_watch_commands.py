@@ -130,7 +130,7 @@ async def test_watch_serves_its_health_and_ends_on_sigterm(vault: Watched) -> No
         assert [brief(e) for e in await vault.received(1)] == [("upserted", "note.md")]
         for page in ("livez", "readyz"):
             assert fetch(port, page)["ok"] is True
-        metrics = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).read().decode()  # noqa: ASYNC210
+        metrics = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).read().decode()  # noqa: ASYNC210 - nothing else runs
         assert 'hopline_watcher_changes_total{kind="upserted",origin="scan"} 1.0' in metrics
         assert 'hopline_watcher_files{root="main"} 1.0' in metrics
         started = time.monotonic()

@@ -129,7 +129,7 @@ def test_parse_takes_any_text(text: str) -> None:
 
 
 @given(names, names, st.booleans())
-def test_a_wikilink_survives_the_round_trip(target: str, display: str, embed: bool) -> None:  # noqa: FBT001
+def test_a_wikilink_survives_the_round_trip(target: str, display: str, embed: bool) -> None:  # noqa: FBT001 - given by place
     written = f"{'!' * embed}[[{target}|{display}]]"
     text = f"before {written} after"
     (link,) = parse(text, path="a.md", frontmatter_max_bytes=100).links
