@@ -58,7 +58,7 @@ class IndexingSettings(Section):
     document_max_bytes: int = Field(
         524_288, ge=4_096, description="Text indexed of one file, bytes; the rest is left out and counted."
     )
-    chunk_max_tokens: int = Field(256, ge=16, le=500, description="Longest chunk, tokens of the embedder.")
+    chunk_max_tokens: int = Field(128, ge=16, le=500, description="Longest chunk, tokens of the embedder.")
     frontmatter_max_bytes: int = Field(65_536, ge=1_024, description="Larger frontmatter is body text.")
     tombstone_days: int = Field(
         45,
