@@ -14,18 +14,17 @@ import numpy as np
 
 from bench.cleaning import open_gate
 from bench.notes import TOPICS, path, topic_of
+from indexers.bookkeeping import gate_row
 from indexers.domain.chunking import embedding_text
 from indexers.domain.hashing import content_hash
 from indexers.domain.identity import Namespace, Principal, chunk_id
 from indexers.opensearch.gate import Gate, RowWrite
-from indexers.opensearch.rows import ChunkRow, Index
+from indexers.opensearch.rows import ChunkRow, Index, owner_fields
 from indexers.planning import (
     FileContent,
     IndexVersions,
     PlannedDocument,
     Seen,
-    gate_row,
-    owner_fields,
     plan_document,
 )
 from indexers.ports import Embedder, Vectors

@@ -5,14 +5,13 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from indexers.domain import chunking, hashing, links, markdown, names
-from indexers.domain.identity import DocumentKey, LinkId, Namespace, link_id
+from indexers.domain.identity import DocumentKey, LinkId, link_id
 from indexers.domain.text import decode_text
-from indexers.opensearch.rows import DocumentRow, GateRow, LinkRow
+from indexers.opensearch.rows import DocumentRow, LinkRow, owner_fields
 from indexers.ports import TokenCounter
 from indexers.settings import IndexingSettings
 
@@ -106,70 +105,6 @@ def plan_document(
     )
     row = msgspec.structs.replace(row, no_vector_reason=reason, warnings=warnings)
     return PlannedDocument(row=row, links=_link_rows(seen, note.links), chunks=chunks, text=note.text)
-
-
-def tombstone(seen: Seen, *, indexed_at: str, until: str) -> DocumentRow:
-    """What stays of a deleted document: whose it was and how new the deletion is. No text of it."""
-    return DocumentRow(
-        **owner_fields(seen.document.namespace),
-        doc_id=seen.document.doc_id,
-        path=seen.document.path,
-        vault_path=seen.vault_path,
-        path_key="",
-        name_key="",
-        alias_keys=[],
-        title="",
-        abstract="",
-        doc_type="note",
-        source="unknown",
-        tags=[],
-        category=None,
-        aliases=[],
-        terms=[],
-        language=None,
-        content_hash="",
-        size=0,
-        left_out_bytes=0,
-        no_vector_reason="deleted",
-        warnings=[],
-        created_at=None,
-        updated_at=None,
-        indexed_at=indexed_at,
-        valid_from=None,
-        expires_at=None,
-        moved_from=None,
-        version=seen.version,
-        event_id=seen.event_id,
-        parser_version="",
-        chunker_version="",
-        deleted=True,
-        tombstone_until=until,
-    )
-
-
-def gate_row(
-    seen: Seen, *, content_hash: str, versions: str, alias_keys: Sequence[str], deleted: bool
-) -> GateRow:
-    return GateRow(
-        **owner_fields(seen.document.namespace),
-        doc_id=seen.document.doc_id,
-        content_hash=content_hash,
-        versions=versions,
-        version=seen.version,
-        event_id=seen.event_id,
-        deleted=deleted,
-        alias_keys=list(alias_keys),
-    )
-
-
-def owner_fields(namespace: Namespace) -> dict[str, Any]:
-    """The four fields that every row carries."""
-    return {
-        "tenant_id": namespace.tenant_id,
-        "agent_id": namespace.agent_id,
-        "team_id": namespace.team_id,
-        "scope": namespace.scope.value,
-    }
 
 
 def _within_budget(chunks: Sequence[PlannedChunk]) -> tuple[PlannedChunk, ...]:

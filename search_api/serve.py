@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 from collections.abc import AsyncIterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -19,6 +18,7 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 
 from indexers.embedders.factory import identify_model, load_embedder
 from indexers.errors import ConfigurationError, Transient
+from indexers.listening import bound_socket
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.open import gate_at
 from indexers.opensearch.retry import RetryPolicy
@@ -71,7 +71,8 @@ def serve(settings: ServeSettings) -> None:
 
 async def _serve(settings: ServeSettings) -> None:
     keys = KeyRing(settings.keys_file)
-    listener = _listen(settings.api)
+    api = settings.api
+    listener = bound_socket(api.host, api.port, settings="HOPLINE_API__HOST, HOPLINE_API__PORT")
     embedder = await asyncio.to_thread(load_embedder, query_embedder(settings.embedder))
     registry = CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
@@ -175,20 +176,3 @@ async def _prepare(gate: Gate, embedder: Embedder, server: uvicorn.Server) -> Co
             log.info("api.store_ready")
             return None
         await asyncio.sleep(_PREPARE_SECONDS)
-
-
-def _listen(settings: ApiSettings) -> socket.socket:
-    """Bound before anything else is loaded, so that a taken port is said at once."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # Named as TCP, or asyncio leaves Nagle's algorithm on and each answer waits 40 ms for an acknowledgement.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((settings.host, settings.port))
-    except OSError as exc:
-        listener.close()
-        where = f"{settings.host}:{settings.port} (HOPLINE_API__HOST, HOPLINE_API__PORT)"
-        msg = f"can't listen on {where}: {exc.strerror}"
-        raise ConfigurationError(msg) from exc
-    listener.setblocking(False)
-    return listener

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from indexers.errors import ConfigurationError
+from indexers.listening import bound_socket
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +126,9 @@ async def serve_health(
     ready: Callable[[], Verdict],
 ) -> AsyncIterator[int]:
     """Serve while inside; gives the port in use. Raises ConfigurationError where the port is taken."""
-    listener = _listen(host, port)
+    listener = bound_socket(host, port, settings="the process's HTTP_HOST and HTTP_PORT")
+    # Probes that come before the server runs wait instead of being refused.
+    listener.listen(64)
     app = _application(registry, live, ready)
     config = uvicorn.Config(
         app, lifespan="off", access_log=False, log_config=None, timeout_graceful_shutdown=2
@@ -142,21 +143,6 @@ async def serve_health(
             await asyncio.wait([serving], timeout=5)
             serving.cancel()
             listener.close()
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as exc:
-        listener.close()
-        msg = f"{host}:{port} can't be listened on ({exc.strerror}): choose another http_port, or 0 for any free one"
-        raise ConfigurationError(msg) from exc
-    listener.listen(64)
-    listener.setblocking(False)
-    return listener
 
 
 def _application(

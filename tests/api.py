@@ -21,7 +21,7 @@ from indexers.domain.hashing import content_hash
 from indexers.domain.identity import AgentId, DocumentId, Principal, TeamId, TenantId, chunk_id
 from indexers.embedders.factory import load_embedder
 from indexers.opensearch.gate import Gate, RowRef, RowWrite
-from indexers.opensearch.rows import ChunkRow, DocumentRow, Index, LinkRow
+from indexers.opensearch.rows import ChunkRow, DocumentRow, Index, LinkRow, owner_fields
 from indexers.ports import Embedder
 from indexers.settings import EmbedderSettings, IndexingSettings, OpenSearchSettings, VaultRoot
 from indexers.vault.local import LocalVaultFiles
@@ -209,7 +209,7 @@ def _chunk_rows(root: VaultRoot, plan: planning.PlannedDocument, version: int) -
     vectors = embedder().embed_passages(texts)
     return [
         ChunkRow(
-            **planning.owner_fields(root.namespace),
+            **owner_fields(root.namespace),
             doc_id=plan.row.doc_id,
             ordinal=chunk.ordinal,
             start=chunk.start,

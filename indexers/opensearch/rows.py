@@ -6,8 +6,11 @@ Field names are the mapping's; every row carries tenant, agent, team, scope.
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
 
 import msgspec
+
+from indexers.domain.identity import Namespace
 
 
 class Index(StrEnum):
@@ -110,3 +113,13 @@ class GateRow(OwnedRow, frozen=True, kw_only=True):
     deleted: bool
     #: Aliases under which links were looked for: what a later version no longer has must be looked for once more.
     alias_keys: list[str] = []
+
+
+def owner_fields(namespace: Namespace) -> dict[str, Any]:
+    """The four fields that every row carries."""
+    return {
+        "tenant_id": namespace.tenant_id,
+        "agent_id": namespace.agent_id,
+        "team_id": namespace.team_id,
+        "scope": namespace.scope.value,
+    }

@@ -237,3 +237,36 @@ async def test_chunks_of_an_older_version_and_of_deleted_documents_are_dropped_a
         assert {hit["path"] for hit in both["hits"]} == {"n0.md", *(f"n{n}.md" for n in range(2, 6))}
         [n0] = [hit for hit in both["hits"] if hit["path"] == "n0.md"]
         assert [reason["part"] for reason in n0["reasons"]] == ["keyword"]
+
+
+@pytest.mark.parametrize(("most", "mode"), [(1, "afterwards"), (2, "ids")])
+async def test_the_trace_says_how_the_vector_part_was_filtered(
+    stack: Stack, tmp_path: Path, most: int, mode: str
+) -> None:
+    root = vault(tmp_path / "vault", NOTES)
+    # Fewer than the setting allows: the same road with two notes instead of hundreds.
+    settings = SearchSettings().model_copy(update={"filter_ids_max": most})
+    async with running_service(
+        stack.opensearch_url, tmp_path, vaults=[root], principals=[ME], search=settings
+    ) as small:
+        answer = await small.search(ME, "what broke", filters={"tags": ["audit"]}, explain=True)
+        assert sorted(hit["path"] for hit in answer["hits"]) == ["codes/incident.md", "codes/other.md"]
+        assert answer["trace"]["filter_mode"] == mode
+        free = await small.search(ME, "what broke", explain=True)
+        assert free["trace"]["filter_mode"] == "none"
+
+
+async def test_rank_fusion_is_a_setting_and_its_reasons_add_up(stack: Stack, tmp_path: Path) -> None:
+    root = vault(tmp_path / "vault", NOTES)
+    settings = SearchSettings(fusion="rrf")
+    async with running_service(
+        stack.opensearch_url, tmp_path, vaults=[root], principals=[ME], search=settings
+    ) as by_places:
+        hits = (await by_places.search(ME, "ferry at pier nine", page_size=30))["hits"]
+        assert hits[0]["path"] == "ferry.md"
+        assert hits[0]["score"] == 1.0
+        for hit in hits:
+            assert {reason["normaliser"] for reason in hit["reasons"]} == {"61/(60+place)"}
+            parts = [reason["normalised"] * reason["weight"] for reason in hit["reasons"]]
+            assert parts == [reason["contribution"] for reason in hit["reasons"]]
+            assert math.fsum(parts) == hit["score"]

@@ -12,8 +12,7 @@ from indexers.domain.identity import ChunkId, DocumentId, Principal, chunk_id
 from indexers.errors import PoisonRecord
 from indexers.opensearch.find import DOCUMENTS_MAX, Wanted, find_all
 from indexers.opensearch.gate import Gate, RowRef, RowWrite
-from indexers.opensearch.rows import ChunkRow, Index
-from indexers.planning import owner_fields
+from indexers.opensearch.rows import ChunkRow, Index, owner_fields
 from streams.agents.embed.decode import Word
 from streams.agents.embed.reuse import Vector, VectorKey
 from streams.batch import Poisoned

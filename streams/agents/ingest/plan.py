@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
+from indexers.bookkeeping import tombstone
 from indexers.domain.hashing import Decision, decide
 from indexers.domain.identity import DocumentId
 from indexers.errors import PoisonRecord
 from indexers.opensearch.rows import GateRow
-from indexers.planning import FileContent, IndexVersions, PlannedDocument, Seen, plan_document, tombstone
+from indexers.planning import FileContent, IndexVersions, PlannedDocument, Seen, plan_document
 from indexers.ports import TokenCounter
 from indexers.settings import IndexingSettings
 from streams.agents.ingest.decode import Arrival, Contest

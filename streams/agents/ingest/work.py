@@ -6,11 +6,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from indexers.bookkeeping import gate_row
 from indexers.domain.identity import DocumentKey, LinkId, Principal, TenantId
 from indexers.linking.sources import ChangedDocument
 from indexers.opensearch.gate import RowWrite
 from indexers.opensearch.rows import DocumentRow, GateRow, Index
-from indexers.planning import PlannedDocument, Seen, gate_row
+from indexers.planning import PlannedDocument, Seen
 from streams.agents.ingest.decode import Arrival
 from streams.events import ChunkSpan, DocumentChanged, FileChange
 
