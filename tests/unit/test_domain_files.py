@@ -34,7 +34,10 @@ class Row:
         (11, "e1", "h1", "v1", Row(deleted=True), Decision.INDEX),
         (9, "e1", "h1", "v1", Row(deleted=True), Decision.SKIP_OLDER),
         (11, "e1", None, "v1", Row(), Decision.INDEX),
-        (11, "e1", None, "v1", Row(deleted=True), Decision.SKIP_SAME),
+        # The tombstone rises: else what came between the two deletions would bring the document back.
+        (11, "e1", None, "v1", Row(deleted=True), Decision.INDEX),
+        (10, "e5", None, "v1", Row(deleted=True), Decision.SKIP_SAME),
+        (10, "e4", None, "v1", Row(deleted=True), Decision.SKIP_OLDER),
         (9, "e1", None, "v1", Row(), Decision.SKIP_OLDER),
     ],
 )
