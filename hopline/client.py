@@ -9,7 +9,6 @@ A service that is away or overloaded is asked again with back-off. Errors are `H
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -20,36 +19,14 @@ import stamina
 from hopline import calls
 from hopline.answers import Backlink, BacklinkPage, ContentPage, Document, Hit, Link, LinkPage, SearchPage
 from hopline.calls import Call, Part
-from hopline.local_key import local_key_file, read_local_key
+from hopline.service_address import api_key, api_url, checked_url
 from hopline.settings import Settings
-from indexers.errors import ConfigurationError, HoplineError, Transient
+from indexers.errors import HoplineError, Transient
 
 T = TypeVar("T")
 TIMEOUT_SECONDS = 15.0
 ATTEMPTS = 4
 RETRY_SECONDS = 30.0
-
-
-def api_url(settings: Settings) -> str:
-    """`HOPLINE_API_URL`, else where the settings let the service listen."""
-    given = os.environ.get("HOPLINE_API_URL")
-    if given:
-        return given.rstrip("/")
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.api.host, settings.api.host)  # noqa: S104 - any address means this machine
-    return f"http://{f'[{host}]' if ':' in host else host}:{settings.api.port}"
-
-
-def api_key(settings: Settings) -> str:
-    """`HOPLINE_API_KEY`, else the local user's key."""
-    key = os.environ.get("HOPLINE_API_KEY") or read_local_key(settings.local.data_dir)
-    if key is None:
-        place = local_key_file(settings.local.data_dir)
-        msg = f"no API key: set HOPLINE_API_KEY, or run `hopline up`, which writes {place}"
-        raise ConfigurationError(msg)
-    if not (key.isascii() and key.isprintable()) or " " in key:
-        msg = "the API key holds characters that no key has: check HOPLINE_API_KEY"
-        raise ConfigurationError(msg)
-    return key
 
 
 class HoplineClient:
@@ -58,7 +35,7 @@ class HoplineClient:
     def __init__(
         self, url: str, key: str, *, timeout_seconds: float = TIMEOUT_SECONDS, attempts: int = ATTEMPTS
     ) -> None:
-        self._http = httpx2.Client(base_url=_base(url), headers=_headers(key), timeout=timeout_seconds)
+        self._http = httpx2.Client(base_url=checked_url(url), headers=_headers(key), timeout=timeout_seconds)
         self._attempts = attempts
 
     @classmethod
@@ -157,7 +134,9 @@ class AsyncHoplineClient:
     def __init__(
         self, url: str, key: str, *, timeout_seconds: float = TIMEOUT_SECONDS, attempts: int = ATTEMPTS
     ) -> None:
-        self._http = httpx2.AsyncClient(base_url=_base(url), headers=_headers(key), timeout=timeout_seconds)
+        self._http = httpx2.AsyncClient(
+            base_url=checked_url(url), headers=_headers(key), timeout=timeout_seconds
+        )
         self._attempts = attempts
 
     @classmethod
@@ -242,18 +221,6 @@ def _require_same(first: str, page: ContentPage) -> None:
     if page.content_hash != first:
         msg = f"{page.path} changed while it was read: read it again"
         raise HoplineError(msg)
-
-
-def _base(url: str) -> str:
-    try:
-        parsed = httpx2.URL(url)
-    except (httpx2.InvalidURL, ValueError) as exc:
-        msg = f"{url!r} is no address: set HOPLINE_API_URL to something like http://127.0.0.1:8470"
-        raise ConfigurationError(msg) from exc
-    if parsed.scheme not in ("http", "https") or not parsed.host:
-        msg = f"{url!r} is no address: set HOPLINE_API_URL to something like http://127.0.0.1:8470"
-        raise ConfigurationError(msg)
-    return url
 
 
 def _headers(key: str) -> dict[str, str]:

@@ -12,7 +12,8 @@ from starlette.types import ASGIApp
 
 from indexers.errors import Transient
 from search_api.auth import KeyRing
-from search_api.edge import Authenticate, BodyLimit, Deadline, RequestEdge
+from search_api.edge import Authenticate, RequestEdge
+from search_api.limits import BodyLimit, Deadline
 from search_api.models import ProblemAnswer
 from search_api.problems import MEDIA_TYPE, FieldError, Problem, ProblemError, invalid, unavailable
 from search_api.routes import documents, health, search

@@ -18,8 +18,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from indexers.settings import EmbedderSettings, IndexingSettings, OpenSearchSettings
 from search_api.app import create_app, openapi_document
 from search_api.auth import KeyRing
-from search_api.edge import Deadline, RequestEdge
+from search_api.edge import RequestEdge
 from search_api.keys import store_key
+from search_api.limits import Deadline
 from search_api.metrics import ApiMetrics
 from search_api.serve import ServeSettings, opened
 from search_api.settings import ApiSettings, SearchSettings
