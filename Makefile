@@ -55,6 +55,7 @@ soak: setup
 bench: setup
 	$(RUN) bench.ingest
 	$(RUN) bench.query
+	$(RUN) bench.rescan
 
 # Its own environment: torch weighs 5 GB. torch goes first and pinned, or another one would come along.
 test-gpu:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hopline.local.engines import KafkaBroker, OpenSearchNode
+from hopline.settings import LocalSettings
 from tests.engines import RunningEngine, engine_pair
 
 
@@ -48,5 +49,10 @@ def engines(arguments: argparse.Namespace) -> Iterator[Addresses]:
 
 
 def _at_full_speed(engine: KafkaBroker | OpenSearchNode) -> RunningEngine:
-    """Tests start engines that compile once and fast; a bench that used those would flatter us."""
-    return RunningEngine(engine=replace(engine, short_lived=False))
+    """As `hopline up` starts them. Those of tests compile once and fast, and would flatter us."""
+    heap_mb = (
+        LocalSettings().opensearch_heap_mb
+        if isinstance(engine, OpenSearchNode)
+        else LocalSettings().kafka_heap_mb
+    )
+    return RunningEngine(engine=replace(engine, short_lived=False, heap_mb=heap_mb))
