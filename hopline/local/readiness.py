@@ -10,13 +10,17 @@ import urllib.request
 from typing import Any
 
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError
+from aiokafka.errors import GroupAuthorizationFailedError, KafkaError
 
 _ATTEMPT_SECONDS = 5.0
 
 
 async def kafka_answers(servers: str) -> bool:
-    """The broker has a controller and answers metadata requests."""
+    """The broker has a controller, answers metadata requests and coordinates groups.
+
+    A fresh broker makes its offsets topic when it is first asked for a coordinator: until then every look at a
+    group's lag fails.
+    """
     quiet = logging.getLogger("aiokafka")
     level = quiet.level
     # A refused connection is what waiting looks like: not worth an error line each time.
@@ -25,6 +29,9 @@ async def kafka_answers(servers: str) -> bool:
     try:
         await asyncio.wait_for(admin.start(), _ATTEMPT_SECONDS)
         await asyncio.wait_for(admin.list_topics(), _ATTEMPT_SECONDS)
+        await asyncio.wait_for(admin.find_coordinator("hopline.readiness"), _ATTEMPT_SECONDS)
+    except GroupAuthorizationFailedError:
+        return True  # somebody else's broker, and it answers
     except (KafkaError, OSError, TimeoutError):
         return False
     else:

@@ -327,7 +327,11 @@ async def test_with_opensearch_away_searches_are_503_and_health_is_not(tmp_path:
 async def test_every_status_seen_is_in_the_description(service: Service) -> None:
     document = openapi_document()
     assert document["openapi"].startswith("3.1")
-    await service.http.get("/readyz")
+    known = f"/v1/documents/{UNKNOWN}"
+    for path in ("/healthz", "/readyz", known, f"{known}/content", f"{known}/links", f"{known}/backlinks"):
+        await service.http.get(path, headers=bearer(ME))
+    for body in ({"query": "a"}, {"query": ""}):
+        await service.http.post("/v1/search", json=body, headers=bearer(ME))
     text = (await service.http.get("/metrics")).text
     seen = {
         (sample.labels["route"], sample.labels["status"])
@@ -335,7 +339,14 @@ async def test_every_status_seen_is_in_the_description(service: Service) -> None
         for sample in family.samples
         if sample.name == "hopline_http_request_seconds_count" and sample.labels["route"] != "other"
     }
-    assert len(seen) > 8
+    paths = ("", "/content", "/links", "/backlinks")
+    assert seen >= {
+        ("/healthz", "200"),
+        ("/readyz", "200"),
+        ("/v1/search", "200"),
+        ("/v1/search", "422"),
+        *((f"/v1/documents/{{doc_id}}{path}", "404") for path in paths),
+    }
     for route, status in seen:
         described = {code for method in document["paths"][route].values() for code in method["responses"]}
         assert status in described, (route, status)
