@@ -56,7 +56,7 @@ class EmbedderSettings(Section):
 class IndexingSettings(Section):
     inline_max_bytes: int = Field(262_144, ge=1_024, description="Larger files travel as a reference, bytes.")
     document_max_bytes: int = Field(
-        524_288, ge=4_096, description="Text indexed of one file, bytes; the rest is left out and counted."
+        262_144, ge=4_096, description="Text indexed of one file, bytes; the rest is left out and counted."
     )
     chunk_max_tokens: int = Field(128, ge=16, le=500, description="Longest chunk, tokens of the embedder.")
     frontmatter_max_bytes: int = Field(65_536, ge=1_024, description="Larger frontmatter is body text.")

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from prometheus_client import CollectorRegistry
 
@@ -21,7 +20,7 @@ from indexers.opensearch.gate import Gate
 from indexers.opensearch.retry import RetryPolicy
 from indexers.opensearch.rows import Index
 from indexers.planning import IndexVersions
-from indexers.ports import Embedder, Vectors
+from indexers.ports import Embedder
 from indexers.settings import EmbedderSettings, IndexingSettings, OpenSearchSettings, VaultRoot
 from indexers.verify.report import VerifyReport
 from streams.admin import delete_topics, ensure_topics
@@ -348,19 +347,6 @@ class RenamedModel:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
-
-
-class QuickModel:
-    """The shipped model's tokenizer and names, with the same vector for every text: for files of many chunks."""
-
-    def __init__(self) -> None:
-        self._model = shipped_embedder()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
-
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        return np.full((len(texts), self._model.dimension), self._model.dimension**-0.5, np.float32)
 
 
 @contextlib.asynccontextmanager

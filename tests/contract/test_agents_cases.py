@@ -6,13 +6,13 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from indexers.domain import markdown
 from indexers.opensearch.rows import DocumentRow, Index
-from tests.agents import QuickModel, Rig, agent_config, opened_rig, reopened, shipped_embedder, vault_root
+from streams.events import DocumentChanged, decode
+from tests.agents import Rig, agent_config, opened_rig, reopened, shipped_embedder, vault_root
 from tests.conftest import Stack
 from tests.contract.test_agents_faults import spoiled
 
@@ -46,30 +46,43 @@ async def test_c06_empty_texts_are_known_and_have_no_vector(rig: Rig) -> None:
     assert await rig.verified() == {}
 
 
-# The client of OpenSearch hands bulk bodies over 1 MiB to aiohttp as bytes, which aiohttp advises against.
-@pytest.mark.filterwarnings("ignore:Sending a large body directly:ResourceWarning")
 async def test_c07_a_large_file_is_capped_and_its_neighbour_is_found(
     stack: Stack, prefix: str, tmp_path: Path
 ) -> None:
     """With the settings' defaults; memory: test_process_memory.py."""
-    text = " ".join(f"gauge {number:06d} reads low." for number in range(240_000)).encode()
+    text = gauges()
     config = agent_config(stack, prefix, [vault_root(tmp_path)])
     cap = config.indexing.document_max_bytes
-    quick: Any = QuickModel()
-    async with opened_rig(config, embedder=quick) as rig:
+    async with opened_rig(config) as rig:
         (rig.root.path / "dump.md").write_bytes(text)
         await rig.feed(rig.told("dump.md", None), rig.saved("small.md", "a heliotrope"))
         assert await rig.found("heliotrope") == ["small.md"]
-        await rig.embed_all()
         row = (await rig.documents())["dump.md"]
         assert (row["size"], row["left_out_bytes"]) == (len(text), len(text) - cap)
         assert "truncated" in row["warnings"]
-        chunks = [r for r in (await rig.rows(Index.CHUNKS)).values() if r["doc_id"] == row["doc_id"]]
-        texts = [text.decode()[chunk["start"] : chunk["end"]] for chunk in chunks]
+        told = {e.path: e for e in (decode(r.value, DocumentChanged) for r in await rig.announced())}
+        spans = told["dump.md"].chunks
+        texts = [text.decode()[chunk.start : chunk.end] for chunk in spans]
         assert max(shipped_embedder().count_tokens(texts)) <= config.indexing.chunk_max_tokens
-        assert max(chunk["end"] for chunk in chunks) <= cap
-        assert (await rig.chunk_counts())["small.md"] == 1
+        assert max(chunk.end for chunk in spans) <= cap
+        assert len(told["small.md"].chunks) == 1
+
+
+async def test_c07_what_is_kept_of_a_large_file_gets_its_vectors(
+    stack: Stack, prefix: str, tmp_path: Path
+) -> None:
+    config = agent_config(stack, prefix, [vault_root(tmp_path)], document_max_bytes=8_192)
+    async with opened_rig(config) as rig:
+        (rig.root.path / "dump.md").write_bytes(gauges())
+        await rig.index(rig.told("dump.md", None), rig.saved("small.md", "a heliotrope"))
+        counts = await rig.chunk_counts()
+        assert counts["dump.md"] > 10
+        assert counts["small.md"] == 1
         assert await rig.verified() == {}
+
+
+def gauges() -> bytes:
+    return " ".join(f"gauge {number:06d} reads low." for number in range(240_000)).encode()
 
 
 async def test_c09_poison_between_good_events(rig: Rig) -> None:
