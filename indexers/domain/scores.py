@@ -9,8 +9,8 @@ The rule, in full:
    page.
 3. Cosines become (cosine - floor) / (1 - floor), clipped to 0..1, where the floor is the model's cosine of
    unrelated texts; rule 2 then applies, with a floor of its own.
-4. A list of one hit, or of equal scores, says nothing about order: where the score reaches the floor each
-   gets `UNDECIDED`, below it score / floor · `UNDECIDED`.
+4. One hit, or equal scores, are no case of their own: at or over the floor each gets 1, below it its share of
+   the floor. So a hit's score doesn't jump when a filter leaves it alone.
 5. Weights are shares of the sum of *all* weights that were asked, absent lists included: an empty list
    takes nothing from other lists' hits but its own share. Sums are exact (fsum); ties go by id.
 6. Reciprocal rank fusion is rule 5 over other numbers: what rules 1 to 4 give is replaced by the place in its
@@ -25,8 +25,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-#: What a hit gets whose list can't tell its hits apart (one hit, or all equal).
-UNDECIDED = 0.8
 #: BM25 of a weak match in a small index.
 KEYWORD_FLOOR = 1.0
 #: Normalised cosine of a weak match.
@@ -54,18 +52,14 @@ class Fused:
 
 
 def normalise_keyword(raw: Scores, *, floor: float = KEYWORD_FLOOR) -> Normalised:
-    """Rules 1, 2 and 4."""
+    """Rules 1 and 2 (and so 4)."""
     if not (floor > 0 and math.isfinite(floor)):
         raise ValueError(f"the floor of a leg must be a positive number, not {floor!r}")
     cleaned, refused = _clean(raw)
     if not cleaned:
         return Normalised(scores={})
-    best = max(cleaned.values())
-    undecided = all(score == best for doc_id, score in cleaned.items() if not math.isnan(raw[doc_id]))
-    scale, top = max(best, floor), UNDECIDED if undecided else 1.0
-    return Normalised(
-        scores={doc_id: score / scale * top for doc_id, score in cleaned.items()}, refused=refused
-    )
+    scale = max(*cleaned.values(), floor)
+    return Normalised(scores={doc_id: score / scale for doc_id, score in cleaned.items()}, refused=refused)
 
 
 def normalise_vector(cosines: Scores, *, cosine_floor: float, floor: float = VECTOR_FLOOR) -> Normalised:

@@ -5,7 +5,6 @@ import math
 import pytest
 
 from indexers.domain.scores import (
-    UNDECIDED,
     Fused,
     Normalised,
     normalise_keyword,
@@ -15,6 +14,8 @@ from indexers.domain.scores import (
     weighted_sum,
 )
 
+#: Case C18's one constant: a hit alone in its list, or among equals, at or over the floor.
+ALONE = 1.0
 WEIGHTS = shares({"documents": 0.4, "sessions": 0.3, "entities": 0.3})
 
 
@@ -22,16 +23,26 @@ def test_c18_single_hit_empty_list_and_all_equal() -> None:
     documents = normalise_keyword({"d1": 7.2}, floor=2.0)
     sessions = normalise_keyword({}, floor=2.0)
     entities = normalise_keyword({"e1": 0.41, "e2": 0.41, "e3": 0.41}, floor=0.3)
-    assert documents == Normalised(scores={"d1": UNDECIDED})
+    assert documents == Normalised(scores={"d1": ALONE})
     assert sessions == Normalised(scores={})
-    assert entities == Normalised(scores={"e1": UNDECIDED, "e2": UNDECIDED, "e3": UNDECIDED})
+    assert entities == Normalised(scores={"e1": ALONE, "e2": ALONE, "e3": ALONE})
     lists = {"documents": documents.scores, "sessions": sessions.scores, "entities": entities.scores}
     assert [(hit.doc_id, round(hit.score, 12)) for hit in weighted_sum(lists, WEIGHTS)] == [
-        ("d1", round(0.4 * UNDECIDED, 12)),
-        ("e1", round(0.3 * UNDECIDED, 12)),
-        ("e2", round(0.3 * UNDECIDED, 12)),
-        ("e3", round(0.3 * UNDECIDED, 12)),
+        ("d1", round(0.4 * ALONE, 12)),
+        ("e1", round(0.3 * ALONE, 12)),
+        ("e2", round(0.3 * ALONE, 12)),
+        ("e3", round(0.3 * ALONE, 12)),
     ]
+
+
+def test_c18_a_hit_keeps_its_score_when_a_filter_leaves_it_alone() -> None:
+    among, alone = (
+        normalise_keyword({"a": 9.0, "b": 3.0}, floor=2.0),
+        normalise_keyword({"a": 9.0}, floor=2.0),
+    )
+    assert among.scores["a"] == alone.scores["a"] == ALONE
+    assert normalise_keyword({"a": 0.5, "b": 0.5}, floor=2.0).scores == {"a": 0.25, "b": 0.25}
+    assert normalise_keyword({"a": 0.003}, floor=1.0).scores == {"a": 0.003}
 
 
 def test_c18_a_weak_hit_is_not_lifted_for_being_its_lists_best() -> None:

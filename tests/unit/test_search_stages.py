@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from indexers.domain.scores import UNDECIDED
 from search_api.cursor import SearchPosition
 from search_api.retrieval.candidates import Candidate, DocumentView, Evidence, Ranking, Span
 from search_api.retrieval.stages import (
@@ -23,6 +22,8 @@ from search_api.retrieval.stages import (
     run_stages,
 )
 
+#: Case C18's one constant: a hit alone in its part, or among equals, at or over the floor.
+ALONE = 1.0
 RANKING = Ranking(weights={"keyword": 0.5, "vector": 0.5}, keyword_floor=1.0, cosine_floor=0.75)
 
 
@@ -173,9 +174,9 @@ def test_no_weights_at_all_are_equal_weights() -> None:
 
 def test_c18_a_single_hit_an_empty_part_and_equal_hits_give_the_constant() -> None:
     [alone], _ = run_stages([by_words("a", 7.2)], RANKING)
-    assert alone.score == 0.5 * UNDECIDED
+    assert alone.score == 0.5 * ALONE
     equal, _ = run_stages([by_vector(doc_id, 0.9) for doc_id in "cab"], RANKING)
-    assert [(c.doc_id, c.score) for c in equal] == [(doc_id, 0.5 * UNDECIDED) for doc_id in "abc"]
+    assert [(c.doc_id, c.score) for c in equal] == [(doc_id, 0.5 * ALONE) for doc_id in "abc"]
 
 
 def test_c18_a_weak_hit_is_not_lifted_for_being_its_parts_best() -> None:
