@@ -1,40 +1,40 @@
 """The part of a text that shows why it was found: line or paragraph around the query's terms, with offsets.
 
 Terms are compared as the index compares them: NFC, case-folded, English by a light stem, Korean and CJK as
-parts of a word (particles are attached), codes such as `ORA-01555` whole. The head of the text is only shown
-when no term stands anywhere.
+parts of a word (particles are attached), codes such as `ORA-01555` whole. The head of the body is only shown
+when no term stands anywhere. What a page shows beside the excerpt (title, tags) isn't shown again: frontmatter
+only where nothing else holds a term, a heading only with the paragraph under it.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import islice
+from itertools import accumulate, islice
 from typing import NamedTuple
 
+from indexers.domain.folding import fold_text, nfc_fold
 from indexers.domain.prose import TOKEN, strip_particle
 
 MAX_TERMS = 32
 #: Occurrences of one term that are looked at.
 MAX_OCCURRENCES = 2_000
 
-_CJK = re.compile(r"[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f]")
-#: A character with what composes with it: combining marks, Hangul vowels and finals.
-_CLUSTER = re.compile(
-    r".[\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u064b-\u065f\u1160-\u11ff\u1ab0-\u1aff\u20d0-\u20ff"
-    r"\u3099\u309a\ufe20-\ufe2f]*",
-    re.DOTALL,
-)
+CJK = re.compile(r"[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f]")
 _SPACE = re.compile(r"\s")
 _CUT_WORD = 20
 _WORD_PART = re.compile(r"\w+")
 _SUFFIXES = ("ations", "ation", "ings", "ing", "edly", "ied", "ies", "ed", "es", "ly", "s", "e")
 _RESTORED = {"ied": "y", "ies": "y"}
+#: Verb forms that share no stem; the index knows them too (`indexers.opensearch.analysis`).
+_IRREGULAR = {"ran": "run", "written": "writ", "indices": "index"}
+#: How much less a term counts that stands in a heading: a paragraph with the same terms goes before it.
+_HEADING_COSTS = 0.6
+_HEADING = re.compile(r" {0,3}#{1,6}[ 	][^\n]*(?:\n|\Z)")
+_BLANK = re.compile(r"(?:[ \t]*\n)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,29 +55,46 @@ class _Hit(NamedTuple):
     term: int
 
 
-def excerpt(text: str, query: str, *, max_chars: int) -> Excerpt:
-    """At most `max_chars` of the text, around the place where most (and the rarest) terms stand together."""
+def excerpt(text: str, query: str, *, max_chars: int, body_start: int = 0) -> Excerpt:
+    """At most `max_chars` of the text, around the place where most (and the rarest) terms stand together.
+
+    `body_start`: where the frontmatter ends.
+    """
+    body = _excerpt(text[body_start:], query, max_chars)
+    if body_start and not body.matched:
+        front = _excerpt(text[:body_start], query, max_chars)
+        if front.matched:
+            return front
+    return replace(body, start=body.start + body_start, end=body.end + body_start)
+
+
+def _excerpt(text: str, query: str, max_chars: int) -> Excerpt:
     terms = query_terms(query)
-    folded, origin = _fold(text)
+    folded, origin = fold_text(text)
     hits = sorted(_hits(folded, terms))
     if not hits:
-        return _window(text, 0, 0, max_chars, ())
+        return _head(text, max_chars)
     first, last = _best(hits, max_chars, folded)
     start = origin(hits[first].start)
     end = max(origin(hit.end) for hit in hits[first : last + 1])
     found = {hit.term for hit in hits[first : last + 1]}
+    heading = _heading_around(text, start, end)
+    if heading is not None:
+        return _with_paragraph(text, heading, max_chars, tuple(terms[index] for index in sorted(found)))
     return _window(text, start, end, max_chars, tuple(terms[index] for index in sorted(found)))
 
 
-def query_terms(query: str) -> tuple[str, ...]:
+def query_terms(query: str, *, limit: int = MAX_TERMS) -> tuple[str, ...]:
     """Folded words of a query, codes whole, Korean without particles; each once."""
-    words = (word.strip("_") for word in TOKEN.findall(_nfc_fold(query)))
-    return tuple(dict.fromkeys(strip_particle(word) for word in words if word))[:MAX_TERMS]
+    words = (word.strip("_") for word in TOKEN.findall(nfc_fold(query)))
+    return tuple(dict.fromkeys(strip_particle(word) for word in words if word))[:limit]
 
 
 @lru_cache(maxsize=4_096)
 def light_stem(word: str) -> str:
     """English endings off (`docked`, `docking` → `dock`); short words and other scripts stay."""
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
     if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
     for suffix in _SUFFIXES:
@@ -91,22 +108,23 @@ def light_stem(word: str) -> str:
 
 def _hits(folded: str, terms: tuple[str, ...]) -> Iterator[_Hit]:
     for index, term in enumerate(terms):
-        for start, end in islice(_occurrences(folded, term), MAX_OCCURRENCES):
+        for start, end in islice(occurrences(folded, term), MAX_OCCURRENCES):
             yield _Hit(start, end, index)
 
 
-def _occurrences(folded: str, term: str) -> Iterator[tuple[int, int]]:
-    if _CJK.search(term):
+def occurrences(folded: str, term: str) -> Iterator[tuple[int, int]]:
+    if CJK.search(term):
         exact = list(_substrings(folded, term))
         yield from exact or _bigrams(folded, term)
         return
     stem = light_stem(term)
     ending = "[a-z]*" if stem.isalpha() and stem.isascii() else ""
     root = stem[:-1] if ending and stem.endswith("y") else stem
-    pattern = re.compile(rf"(?<![^\W_]){re.escape(root)}{ending}")
+    forms = [form for form, its_stem in _IRREGULAR.items() if its_stem == stem]
+    pattern = re.compile(rf"(?<![^\W_])(?:{'|'.join([*forms, re.escape(root) + ending])})")
     for match in pattern.finditer(folded):
         word = match[0]
-        bounded = not folded[match.end() : match.end() + 1].isalnum() or _CJK.match(folded, match.end())
+        bounded = not folded[match.end() : match.end() + 1].isalnum() or CJK.match(folded, match.end())
         if bounded and (word == term or light_stem(word) == stem):
             yield match.span()
 
@@ -131,6 +149,8 @@ def _best(hits: list[_Hit], max_chars: int, folded: str) -> tuple[int, int]:
     for hit in hits:
         frequency[hit.term] += 1
     counts: defaultdict[int, int] = defaultdict(int)
+    # How many of the hits so far stand in headings.
+    headed = [0, *accumulate(_in_heading(folded, hit.start) for hit in hits)]
     weight, first, best, best_weight = 0.0, 0, (0, 0), -1.0
     for last, hit in enumerate(hits):
         if not counts[hit.term]:
@@ -142,9 +162,51 @@ def _best(hits: list[_Hit], max_chars: int, folded: str) -> tuple[int, int]:
                 weight -= 1 + 1 / frequency[hits[first].term]
             first += 1
         crosses = folded.find("\n\n", hits[first].start, hit.end) >= 0
-        if weight - 0.5 * crosses > best_weight + 1e-9:
-            best_weight, best = weight - 0.5 * crosses, (first, last)
+        worth = (
+            weight - 0.5 * crosses - _HEADING_COSTS * (headed[last + 1] - headed[first]) / (last + 1 - first)
+        )
+        if worth > best_weight + 1e-9:
+            best_weight, best = worth, (first, last)
     return best
+
+
+def _head(text: str, max_chars: int) -> Excerpt:
+    """The first paragraph that is no heading, and what follows."""
+    start = _past_blank(text, 0)
+    while (heading := _HEADING.match(text, start)) and text[heading.end() :].strip():
+        start = _past_blank(text, heading.end())
+    return _cut(text, start, max_chars, ())
+
+
+def _past_blank(text: str, at: int) -> int:
+    blank = _BLANK.match(text, at)
+    return at if blank is None else blank.end()
+
+
+def _in_heading(text: str, position: int) -> bool:
+    return _HEADING.match(text, text.rfind("\n", 0, position) + 1) is not None
+
+
+def _heading_around(text: str, start: int, end: int) -> re.Match[str] | None:
+    heading = _HEADING.match(text, text.rfind("\n", 0, start) + 1)
+    return heading if heading is not None and end <= heading.end() else None
+
+
+def _with_paragraph(text: str, heading: re.Match[str], max_chars: int, matched: tuple[str, ...]) -> Excerpt:
+    """A heading with what stands under it; the first of a note is its title, which is shown already."""
+    below = _past_blank(text, heading.end())
+    has_text = below < len(text) and _HEADING.match(text, below) is None
+    is_title = heading[0].lstrip().startswith("# ")
+    return _cut(text, below if is_title and has_text else heading.start(), max_chars, matched)
+
+
+def _cut(text: str, start: int, max_chars: int, matched: tuple[str, ...]) -> Excerpt:
+    """From here on, cut between words."""
+    right = min(len(text), start + max_chars)
+    if right < len(text) and not text[right].isspace():
+        space = text.rfind(" ", max(start + 1, right - _CUT_WORD), right)
+        right = space if space > start else right
+    return _trimmed(text, start, right, matched)
 
 
 def _window(text: str, start: int, end: int, max_chars: int, matched: tuple[str, ...]) -> Excerpt:
@@ -188,30 +250,3 @@ def _trimmed(text: str, start: int, end: int, matched: tuple[str, ...]) -> Excer
     while start < end and text[end - 1].isspace():
         end -= 1
     return Excerpt(text=text[start:end], start=start, end=end, matched=matched)
-
-
-def _fold(text: str) -> tuple[str, Callable[[int], int]]:
-    """The folded text, and from its positions back to those of the text."""
-    folded = _nfc_fold(text)
-    if len(folded) == len(text) and unicodedata.is_normalized("NFC", text):
-        return folded, lambda position: position
-    parts: list[str] = []
-    starts, sources, at = [0], [0], 0
-    for cluster in _CLUSTER.finditer(text):
-        part = _nfc_fold(cluster[0])
-        parts.append(part)
-        at += len(part)
-        if len(part) != len(cluster[0]):
-            starts.append(at)
-            sources.append(cluster.end())
-
-    def origin(position: int) -> int:
-        piece = bisect_right(starts, position) - 1
-        limit = sources[piece + 1] if piece + 1 < len(sources) else len(text)
-        return min(sources[piece] + position - starts[piece], limit)
-
-    return "".join(parts), origin
-
-
-def _nfc_fold(text: str) -> str:
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())

@@ -55,3 +55,35 @@ def test_terms_and_stems() -> None:
     assert [light_stem(word) for word in ("docked", "docking", "docks", "dock", "stopped", "bus")] == [
         "dock", "dock", "dock", "dock", "stop", "bus",
     ]  # fmt: skip
+
+
+FRONTED = "---\ntitle: Crane\ntags: [rope, buoy]\n---\n# Crane rope\n\nThe crane lifts.\n\n## Rope care\n\nOil it.\n"
+BODY = FRONTED.index("# Crane rope")
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("crane", "The crane lifts."),
+        ("rope", "## Rope care\n\nOil it."),
+        ("crane rope", "The crane lifts.\n\n## Rope care\n\nOil it."),
+        ("buoy", "tags: [rope, buoy]"),
+        ("absent", "The crane lifts.\n\n## Rope care\n\nOil it."),
+    ],
+)
+def test_frontmatter_and_bare_headings_are_not_shown_while_there_is_a_paragraph(
+    query: str, shown: str
+) -> None:
+    found = excerpt(FRONTED, query, max_chars=60, body_start=BODY)
+    assert shown in found.text
+    assert "# Crane rope" not in found.text
+    assert (FRONTED[found.start : found.end], len(found.text) <= 60) == (found.text, True)
+
+
+@pytest.mark.parametrize("max_chars", [1, 5, 12, 30])
+@pytest.mark.parametrize("text", ["# Only", "# Only\n", "# Only\n\n# Other\n", "# Only\n\n" + "word " * 30])
+def test_a_note_of_headings_shows_one_within_its_limit(text: str, max_chars: int) -> None:
+    for query in ("only", "absent"):
+        found = excerpt(text, query, max_chars=max_chars)
+        assert found.text == text[found.start : found.end]
+        assert 0 < len(found.text) <= max_chars

@@ -1,0 +1,73 @@
+"""Which words of a query stand in which field of a document: what a keyword hit is explained by. Pure.
+
+Words are compared as the index compares them (`indexers.domain.excerpts`): codes whole first, then by their
+parts, because the index breaks words at `_`, `-` and `/` too; Korean and CJK by pairs of letters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from indexers.domain.excerpts import CJK, occurrences, query_terms
+from indexers.domain.folding import nfc_fold
+
+#: As many words as a search holds.
+MAX_WORDS = 100
+_PART = re.compile(r"[^\W_]+")
+#: Letters that two forms of one word share; endings are what stemmers take off.
+_SHARED, _ENDING = 3, 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """A word of the query, folded, or a part of it (`inc` of `inc-2041`), and the fields that hold it."""
+
+    term: str
+    fields: tuple[str, ...]
+    part_of: str | None = None
+
+
+def matched_words(query: str, fields: Mapping[str, str]) -> tuple[Match, ...]:
+    """In the query's order. A word that stands whole in one field may stand in part in others."""
+    folded = {name: nfc_fold(text) for name, text in fields.items()}
+    words = query_terms(query, limit=MAX_WORDS)
+    found = tuple(match for word in words for match in _of_word(word, folded))
+    return found or tuple(match for word in words for match in _alike(word, folded))
+
+
+def _of_word(word: str, fields: Mapping[str, str]) -> Iterator[Match]:
+    whole = tuple(name for name, text in fields.items() if _stands_in(text, word))
+    if whole:
+        yield Match(term=word, fields=whole)
+        return
+    for part in dict.fromkeys(_parts(word)):
+        holding = tuple(name for name, text in fields.items() if _stands_in(text, part))
+        if holding and part != word:
+            yield Match(term=part, fields=holding, part_of=word)
+
+
+def _parts(word: str) -> Iterator[str]:
+    for part in _PART.findall(word):
+        if CJK.search(part) and len(part) > 2:
+            yield from (part[at : at + 2] for at in range(len(part) - 1))
+        else:
+            yield part
+
+
+def _stands_in(text: str, term: str) -> bool:
+    if CJK.search(term):
+        return term in text
+    return next(occurrences(text, term), None) is not None
+
+
+def _alike(word: str, fields: Mapping[str, str]) -> Iterator[Match]:
+    """The engine's dictionary of English forms is larger than ours: words that share all but an ending."""
+    if not word.isascii() or not word.isalpha() or len(word) < _SHARED:
+        return
+    begin = word[: max(_SHARED, len(word) - _ENDING)]
+    pattern = re.compile(rf"(?<![^\W_]){begin}[a-z]{{0,{_ENDING + 3}}}(?![^\W_])")
+    holding = tuple(name for name, text in fields.items() if pattern.search(text))
+    if holding:
+        yield Match(term=word, fields=holding)
