@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
@@ -17,6 +18,7 @@ from hopline.local.ports import require_free
 from hopline.local.processes import OsUser, engine_user
 from hopline.settings import Settings
 from indexers.errors import ConfigurationError
+from indexers.settings import EmbedderSettings
 
 #: Beside the heap: code, threads, buffers (measured: 360 and 395 MB in all with heaps of 512 MB half used).
 _ENGINE_OVERHEAD_MB = 250
@@ -59,6 +61,19 @@ def available_mb() -> int:
         if limit.isdecimal():
             left = min(left, max(0, int(limit) - used))
     return left // 1_048_576
+
+
+def require_embedder(settings: EmbedderSettings) -> None:
+    """What can be told without loading a model, so that no engine is started for nothing."""
+    if settings.backend == "torch" and not all(map(find_spec, ("torch", "sentence_transformers"))):
+        raise ConfigurationError(
+            "HOPLINE_EMBEDDER__BACKEND=torch needs the extra `gpu` (5 GB): in a checkout "
+            "`pip install -e '.[gpu]'`, else `pip install 'hopline[gpu]'`; or set it to onnx"
+        )
+    if settings.backend == "onnx" and settings.device == "cuda":
+        raise ConfigurationError(
+            "HOPLINE_EMBEDDER__DEVICE=cuda needs HOPLINE_EMBEDDER__BACKEND=torch (extra `gpu`)"
+        )
 
 
 def require_memory(available: int, needed: int) -> None:

@@ -52,6 +52,9 @@ class StackState(msgspec.Struct, frozen=True, kw_only=True):
     opensearch_url: str = ""
     api_url: str = ""
     vaults: list[str] = []
+    #: In the same order; whose statuses count.
+    vault_names: list[str] = []
+    engines_only: bool = False
 
     @property
     def supervised(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -43,10 +44,17 @@ class StackReport:
     #: Records that a group has not committed yet; None where the broker didn't say.
     lag: dict[str, int | None] = field(default_factory=dict)
     vaults: list[dict[str, Any]] = field(default_factory=list)
+    data_dir: str = ""
+    log_dir: str = ""
 
     @property
     def healthy(self) -> bool:
-        return self.running and all(process.ready for process in self.processes)
+        """A vault that is gone, or deletions that wait for a person, are as wrong as a process that is down."""
+        return (
+            self.running
+            and all(process.ready for process in self.processes)
+            and not any(is_wrong(root) for root in self.vaults)
+        )
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self) | {"healthy": self.healthy}
@@ -62,6 +70,8 @@ async def report(settings: Settings) -> StackReport:
             phase="stopped" if state is None or state.phase != "failed" else "failed",
             message=_why_not(state, left),
             processes=[_gone(process) for process in left],
+            data_dir=str(folders.data_dir),
+            log_dir=str(folders.logs),
         )
     own = await asyncio.gather(*(_look(process) for process in state.processes))
     existing = await _existing(settings)
@@ -73,8 +83,20 @@ async def report(settings: Settings) -> StackReport:
         message=state.message,
         processes=[*existing, *own],
         lag=lags,
-        vaults=read_statuses(folders.data_dir / "watcher") if agents else [],
+        vaults=_vaults(state, folders) if agents else [],
+        data_dir=str(folders.data_dir),
+        log_dir=str(folders.logs),
     )
+
+
+def is_wrong(root: Mapping[str, Any]) -> bool:
+    return root.get("state") in {"unavailable", "failed"} or bool(root.get("held_removals"))
+
+
+def _vaults(state: StackState, folders: StackFolders) -> list[dict[str, Any]]:
+    """Of the roots that run: one that isn't watched any more has left its last word behind."""
+    found = read_statuses(folders.data_dir / "watcher")
+    return [root for root in found if not state.vault_names or root.get("root") in state.vault_names]
 
 
 def _why_not(state: StackState | None, left: list[ProcessState]) -> str:

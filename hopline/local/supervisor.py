@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import structlog
 
@@ -24,16 +25,21 @@ from indexers.errors import HoplineError
 
 _POLL_SECONDS = 0.2
 _READY_CHECK_SECONDS = 5.0
+#: What our own commands end with when a setting is refused.
+_EXIT_REFUSED = 2
 _log = structlog.get_logger("hopline.supervisor")
 
 
 class Supervisor:
     """Runs until it is asked to stop. Whatever happens, nothing it started outlives it."""
 
-    def __init__(self, settings: Settings, plan: StackPlan, say: Say) -> None:
+    def __init__(
+        self, settings: Settings, plan: StackPlan, say: Say, on_ready: Callable[[], None] = lambda: None
+    ) -> None:
         self._settings = settings
         self._plan = plan
         self._say = say
+        self._on_ready = on_ready
         self._folders = StackFolders(settings.local.data_dir)
         self._children: list[Supervised] = []
         self._steps: list[tuple[float, str]] = []
@@ -53,6 +59,7 @@ class Supervisor:
             await self._start_all()
             if not self._stop.is_set():
                 self._write("running")
+                self._on_ready()
                 await self._keep_running()
         except (HoplineError, OSError, subprocess.SubprocessError) as exc:
             final = ("failed", str(exc))
@@ -91,9 +98,7 @@ class Supervisor:
         while not self._stop.is_set():
             status = child.ended()
             if status is not None:
-                raise HoplineError(
-                    f"{name} ended at its start ({_exit(status)}); {log} ends with:\n{tail(log)}"
-                )
+                raise HoplineError(_why_ended(name, status, log))
             if await child.spec.ready():
                 child.note_ready(ready=True)
                 self._step(f"{name} is ready")
@@ -127,8 +132,11 @@ class Supervisor:
                 process.kill()
                 await process.wait()
         if process.returncode != 0:
-            said = errors.decode(errors="replace").strip().splitlines()[-8:]
-            raise HoplineError("topics and indices could not be created: " + "\n".join(said))
+            log = self._folders.log("bootstrap")
+            await asyncio.to_thread(log.write_bytes, errors)
+            said = errors.decode(errors="replace").strip().splitlines() or [_exit(process.returncode or 0)]
+            more = f"; see {log}" if len(said) > 1 else ""
+            raise HoplineError(f"topics and indices could not be created: {said[-1]}{more}")
 
     async def _keep_running(self) -> None:
         checked = time.monotonic()
@@ -211,8 +219,19 @@ class Supervisor:
             opensearch_url=settings.opensearch_url,
             api_url=next((child.url for child in children if child.name == "api"), ""),
             vaults=[str(root.path) for root in settings.vaults],
+            vault_names=[root.name for root in settings.vaults],
+            engines_only=self._plan.engines_only,
         )
         write_whole(self._folders.state, state)
+
+
+def _why_ended(name: str, status: int, log: Path) -> str:
+    """A refused setting is one line of the process; anything else needs the end of its log."""
+    end = tail(log)
+    last = end.strip().rpartition("\n")[2].strip()
+    if status == _EXIT_REFUSED and last.startswith("hopline: "):
+        return f"{name}: {last.removeprefix('hopline: ')}"
+    return f"{name} ended at its start ({_exit(status)}); {log} ends with:\n{end}"
 
 
 def _exit(status: int) -> str:

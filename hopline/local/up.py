@@ -25,6 +25,7 @@ from hopline.local.preflight import (
     fetch_homes,
     needed_mb,
     own_engines,
+    require_embedder,
     require_folders,
     require_memory,
     require_ports,
@@ -33,9 +34,13 @@ from hopline.local.processes import tail
 from hopline.local.services import own_environment
 from hopline.local.state import StackPlan, StackState, read_state, write_whole
 from hopline.local.supervisor import Supervisor
-from hopline.local.vaults import name_vaults, read_remembered, remember
+from hopline.local.vaults import forget, name_vaults, read_remembered, remember
 from hopline.settings import Settings
 from indexers.errors import ConfigurationError, HoplineError
+from indexers.settings import VaultRoot
+from indexers.vault.roots import require_distinct
+
+_WAIT_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +68,7 @@ def start_stack(settings: Settings, request: UpRequest, say: Say) -> UpResult:
     folders = StackFolders(settings.local.data_dir)
     with _lock(folders.lock) as lock:
         if lock is None:
-            return _already(settings, request, folders)
+            return _already(request, folders, say)
         stop_leftovers(folders, say)
         folders.state.unlink(missing_ok=True)
         ready, plan = _prepare(settings, request, say)
@@ -73,17 +78,46 @@ def start_stack(settings: Settings, request: UpRequest, say: Say) -> UpResult:
         return _run_in_background(plan, folders, lock, say)
 
 
-def _already(settings: Settings, request: UpRequest, folders: StackFolders) -> UpResult:
-    state = read_state(folders.state)
-    if state is None or not state.supervised:
-        raise HoplineError("another `hopline up` is preparing the same stack; wait for it or stop it")
-    new = name_vaults(request.vaults, settings.vaults)
-    if new:
-        names = ", ".join(str(root.path) for root in new)
+def _already(request: UpRequest, folders: StackFolders, say: Say) -> UpResult:
+    state = _await_other(folders, say)
+    if state.engines_only and not request.engines_only:
+        raise HoplineError("hopline is running with engines only: `hopline down` first, then `hopline up`")
+    running = {Path(vault).expanduser().resolve() for vault in state.vaults}
+    missing = [root.path for root in name_vaults(request.vaults, ()) if root.path not in running]
+    if missing:
+        names = ", ".join(map(str, missing))
         raise HoplineError(
             f"hopline is running without {names}: `hopline down`, then `hopline up --vault …` again"
         )
     return UpResult(state=state, already=True)
+
+
+def _await_other(folders: StackFolders, say: Say) -> StackState:
+    """Until the stack that another command starts is ready. Raises HoplineError where that fails."""
+    told = False
+    while True:
+        held = _is_held(folders.lock)
+        state = read_state(folders.state)
+        if state is not None and state.supervised and state.phase == "running":
+            return state
+        if not held:
+            failed = state is not None and state.phase == "failed" and bool(state.message)
+            raise HoplineError(
+                state.message if state and failed else "the other command has ended; run `hopline up` again"
+            )
+        if not told:
+            say("another command is starting or stopping this stack; waiting for it")
+            told = True
+        time.sleep(_WAIT_SECONDS)
+
+
+def forget_vault(settings: Settings, vault: str) -> VaultRoot:
+    """Its documents stay in the index. Raises HoplineError while the stack runs."""
+    folders = StackFolders(settings.local.data_dir)
+    with _lock(folders.lock) as lock:
+        if lock is None:
+            raise HoplineError("hopline is running: `hopline down` first")
+        return forget(settings.local.data_dir, vault)
 
 
 def _prepare(settings: Settings, request: UpRequest, say: Say) -> tuple[Settings, StackPlan]:
@@ -94,6 +128,9 @@ def _prepare(settings: Settings, request: UpRequest, say: Say) -> tuple[Settings
     if not roots and not engines_only:
         msg = "no vault is named: `hopline up --vault FOLDER` (of Markdown files), or the setting `vaults`"
         raise ConfigurationError(msg)
+    _require_distinct(roots)
+    if not engines_only:
+        require_embedder(settings.embedder)
     require_memory(available_mb(), needed_mb(settings, own, engines_only=engines_only))
     require_ports(settings, own, engines_only=engines_only)
     if added:
@@ -107,6 +144,15 @@ def _prepare(settings: Settings, request: UpRequest, say: Say) -> tuple[Settings
     )
     plan = StackPlan(engines_only=engines_only, vaults_json=vaults_json)
     return whole, _with_engines(plan, whole, say)
+
+
+def _require_distinct(roots: Sequence[VaultRoot]) -> None:
+    try:
+        require_distinct(roots)
+    except ConfigurationError as exc:
+        known = ", ".join(f"{root.name} ({root.path})" for root in roots)
+        msg = f"{exc}; they are: {known}; `hopline up --forget-vault NAME` removes one that was named to `up`"
+        raise ConfigurationError(msg) from exc
 
 
 def _with_engines(plan: StackPlan, settings: Settings, say: Say) -> StackPlan:
@@ -131,15 +177,16 @@ def _with_engines(plan: StackPlan, settings: Settings, say: Say) -> StackPlan:
 
 
 def _run_here(settings: Settings, plan: StackPlan, folders: StackFolders, say: Say) -> UpResult:
-    failed = asyncio.run(_supervise(settings, plan, say))
+    def tell_ready() -> None:
+        state = read_state(folders.state)
+        where = (state.api_url or state.kafka_servers) if state is not None else ""
+        say(f"hopline is ready: {where}   (Ctrl-C stops everything)")
+
+    failed = asyncio.run(Supervisor(settings, plan, say, on_ready=tell_ready).run())
     state = read_state(folders.state)
     if failed or state is None:
         raise HoplineError(state.message if state and state.message else "the stack failed")
     return UpResult(state=state)
-
-
-async def _supervise(settings: Settings, plan: StackPlan, say: Say) -> int:
-    return await Supervisor(settings, plan, say).run()
 
 
 def _run_in_background(plan: StackPlan, folders: StackFolders, lock: IO[str], say: Say) -> UpResult:
@@ -196,6 +243,11 @@ def _terminated_like_interrupted() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _is_held(lock: Path) -> bool:
+    with _lock(lock) as stream:
+        return stream is None
 
 
 @contextlib.contextmanager

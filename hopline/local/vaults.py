@@ -45,7 +45,11 @@ def join_vaults(first: Sequence[VaultRoot], more: Sequence[VaultRoot]) -> tuple[
 
 
 def name_vaults(paths: Sequence[Path], known: Sequence[VaultRoot]) -> tuple[VaultRoot, ...]:
-    """Roots for folders that aren't known yet, named after the folder. Raises where one is no folder."""
+    """Roots for folders that aren't known yet, named after the folder, each with a namespace of its own.
+
+    The first belongs to the local user, every further one to an agent of the vault's name; all are shared, so
+    that the one local key sees all. Raises where one is no folder.
+    """
     found: list[VaultRoot] = []
     for path in paths:
         real = path.expanduser().resolve()
@@ -53,8 +57,33 @@ def name_vaults(paths: Sequence[Path], known: Sequence[VaultRoot]) -> tuple[Vaul
             raise ConfigurationError(f"--vault {path}: no folder there")
         so_far = (*known, *found)
         if real not in {root.path.resolve() for root in so_far}:
-            found.append(VaultRoot(name=_free_name(real.name, {root.name for root in so_far}), path=real))
+            found.append(_own_root(real, so_far))
     return tuple(found)
+
+
+def forget(data_dir: Path, vault: str) -> VaultRoot:
+    """Remove a remembered root by name or folder, and what was noted of it. Raises where there is none."""
+    remembered = read_remembered(data_dir)
+    folder = Path(vault).expanduser().resolve()
+    found = [root for root in remembered if root.name == vault] or [
+        root for root in remembered if root.path.resolve() == folder
+    ]
+    if not found:
+        names = ", ".join(f"{root.name} ({root.path})" for root in remembered) or "none"
+        raise ConfigurationError(f"no remembered vault is {vault!r}; remembered: {names}")
+    gone = found[0]
+    remember(data_dir, [root for root in remembered if root is not gone])
+    (data_dir / "watcher" / f"{gone.name}.json").unlink(missing_ok=True)
+    return gone
+
+
+def _own_root(folder: Path, known: Sequence[VaultRoot]) -> VaultRoot:
+    taken = {label for root in known for label in (root.name, root.agent)}
+    name = _free_name(folder.name, taken)
+    first = VaultRoot(name=name, path=folder)
+    if first.namespace not in {root.namespace for root in known}:
+        return first
+    return VaultRoot(name=name, path=folder, agent=name)
 
 
 def _free_name(folder: str, taken: Collection[str]) -> str:
