@@ -25,9 +25,12 @@ $(VENV)/.hopline-setup: pyproject.toml constraints/base.txt constraints/dev.txt
 	@test -n '$(PYTHON)' || { echo 'Python 3.11 or newer is needed: apt-get install python3 python3-venv' >&2; exit 1; }
 	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV) || { \
 		echo 'the module venv is missing: apt-get install python3-venv' >&2; exit 1; }
+	@echo 'setting up $(VENV): downloading about 150 MB of Python packages; a minute or two, the first time only'
 	@# Dependency groups need pip 25.1.
 	@$(RUN) pip install --quiet --disable-pip-version-check 'pip>=25.1'
-	@$(RUN) pip install --quiet --disable-pip-version-check $(CONSTRAINTS) -e . --group dev
+	@# An editable installation is what is wanted; setuptools warns of each.
+	@PYTHONWARNINGS='ignore:Editable installation' \
+		$(RUN) pip install --quiet --disable-pip-version-check $(CONSTRAINTS) -e . --group dev
 	@touch $@
 
 demo: setup
@@ -67,3 +70,6 @@ test-gpu:
 clean:
 	rm -rf build dist *.egg-info $(VENV) .venv-gpu .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	@echo 'Left as they are: data of the demo (~/.local/share/hopline-demo, /var/lib/hopline-demo for root), of'
+	@echo '`hopline up` (…/hopline beside it) and the engines (~/.cache/hopline, /var/cache/hopline). When nothing runs'
+	@echo '(make demo-down, hopline down) they may be removed by hand.'

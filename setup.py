@@ -1,13 +1,26 @@
 """Only what pyproject.toml can't say: `models/` and `deploy/engines/` travel in the wheel as packages."""
 
+from pathlib import Path
+
 from setuptools import find_packages, setup
 
 CODE = ("hopline", "indexers", "search_api", "streams")
 #: Name in the wheel → folder of the repository.
 DATA = {"hopline_models": "models", "hopline_engines": "deploy/engines"}
+#: A folder with an importable name counts as a package, and must be named as one.
+BELOW = {
+    f"{name}.{folder.name}"
+    for name, root in DATA.items()
+    for folder in sorted(Path(root).iterdir())
+    if folder.is_dir() and folder.name.isidentifier()
+}
 
 setup(
-    packages=[*find_packages(include=[p for name in CODE for p in (name, f"{name}.*")]), *DATA],
+    packages=[
+        *find_packages(include=[p for name in CODE for p in (name, f"{name}.*")]),
+        *DATA,
+        *sorted(BELOW),
+    ],
     package_dir=DATA,
-    package_data={name: ["*/*"] for name in DATA},
+    package_data={name: ["*/*"] for name in DATA} | {name: ["*"] for name in BELOW},
 )

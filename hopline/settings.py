@@ -7,16 +7,22 @@ Environment: `HOPLINE_` and `__` between levels (`HOPLINE_OPENSEARCH__URL`). Fil
 
 from __future__ import annotations
 
+import difflib
+import json
 import os
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, get_origin
+from urllib.parse import urlsplit
 
 import platformdirs
-from pydantic import Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
     TomlConfigSettingsSource,
 )
 
@@ -135,12 +141,10 @@ def config_file() -> Path:
 
 def load_settings() -> Settings:
     """Raises ConfigurationError naming each wrong setting; a misspelt HOPLINE_ variable is an error too."""
-    known = set(Settings.model_fields)
+    variables = setting_variables(Settings, ENV_PREFIX)
     for name in os.environ:
-        field = name.removeprefix(ENV_PREFIX).split("__")[0].lower()
-        if name.startswith(ENV_PREFIX) and name not in ENV_EXTRA and field not in known:
-            msg = f"{name} is no setting; the settings are listed by `hopline settings`"
-            raise ConfigurationError(msg)
+        if name.startswith(ENV_PREFIX) and name not in ENV_EXTRA:
+            _require_variable(name, variables)
     path = config_file()
     if "HOPLINE_CONFIG" in os.environ and not path.is_file():
         msg = f"HOPLINE_CONFIG names {path}, which is no file"
@@ -150,8 +154,64 @@ def load_settings() -> Settings:
     except ValidationError as exc:
         lines = [f"{'.'.join(str(p) for p in e['loc'])}: {e['msg']}" for e in exc.errors()]
         raise ConfigurationError("settings refused: " + "; ".join(lines)) from exc
+    except SettingsError as exc:
+        raise ConfigurationError(_no_json(variables) or f"settings refused: {exc}") from exc
     except tomllib.TOMLDecodeError as exc:
         msg = f"{path} is no TOML: {exc}"
         raise ConfigurationError(msg) from exc
+    _require_url(settings.opensearch.url)
     remembered = join_vaults(settings.vaults, read_remembered(settings.local.data_dir))
     return settings.model_copy(update={"vaults": remembered})
+
+
+def setting_variables(section: type[BaseModel], prefix: str) -> dict[str, Any]:
+    """Every variable that may be set, sections included, and the type of its value."""
+    found: dict[str, Any] = {}
+    for name, field in section.model_fields.items():
+        variable, kind = f"{prefix}{name.upper()}", field.annotation
+        found[variable] = kind
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            found |= setting_variables(kind, f"{variable}__")
+    return found
+
+
+def _require_variable(name: str, variables: Mapping[str, Any]) -> None:
+    upper = name.upper()
+    mappings = tuple(f"{known}__" for known, kind in variables.items() if get_origin(kind) is dict)
+    if upper in variables or upper.startswith(mappings):
+        return
+    near = difflib.get_close_matches(upper, variables, n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    raise ConfigurationError(f"{name} is no setting; {hint}`hopline settings` lists all")
+
+
+def _no_json(variables: Mapping[str, Any]) -> str | None:
+    """Which variable holds text where lists and sections are written as JSON."""
+    for name, value in os.environ.items():
+        if not _is_json(variables.get(name.upper())):
+            continue
+        try:
+            json.loads(value)
+        except ValueError as exc:
+            example = '[{"name": "notes", "path": "/home/me/notes"}]'
+            like = f", such as {example}" if name.upper() == f"{ENV_PREFIX}VAULTS" else ""
+            return f"{name} is no JSON ({exc}): its value is JSON{like}"
+    return None
+
+
+def _is_json(kind: Any) -> bool:
+    return get_origin(kind) in (tuple, dict) or (isinstance(kind, type) and issubclass(kind, BaseModel))
+
+
+def _require_url(url: str | None) -> None:
+    if url is None:
+        return
+    try:
+        parts = urlsplit(url)
+        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        fine = False
+    if not fine:
+        raise ConfigurationError(
+            f"HOPLINE_OPENSEARCH__URL (opensearch.url) is {url!r}: that is no address like http://127.0.0.1:9200"
+        )
