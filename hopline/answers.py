@@ -13,6 +13,14 @@ class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
     end: int
 
 
+class Match(msgspec.Struct, frozen=True, kw_only=True):
+    """A word of the query, or a part of it, and the fields that hold it."""
+
+    term: str
+    part_of: str | None
+    fields: list[str]
+
+
 class Reason(msgspec.Struct, frozen=True, kw_only=True):
     """normalised · weight = contribution; a hit's contributions add up to its score."""
 
@@ -24,6 +32,7 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
     weight: float
     contribution: float
     matched_terms: list[str]
+    matches: list[Match] = []
     heading_path: list[str]
     start: int | None
     end: int | None
@@ -69,6 +78,8 @@ class SearchPage(msgspec.Struct, frozen=True, kw_only=True):
     hits: list[Hit]
     #: Documents that were ranked, not a count of all matches.
     candidates: int
+    #: False: no document holds a word of the query. None: words weren't asked for.
+    words_found: bool | None = None
     next_cursor: str | None
     trace: Trace | None = None
 

@@ -20,6 +20,14 @@ class ExcerptAnswer(Answer):
     end: int = Field(description="Offset after the last code point.")
 
 
+class MatchAnswer(Answer):
+    """A word of the query that the document holds."""
+
+    term: str = Field(description="The word, or the part of it that matched, folded.")
+    part_of: str | None = Field(description="The word of the query, where only a part of it matched.")
+    fields: list[str] = Field(description="Where: title, aliases, tags, path, body.")
+
+
 class ReasonAnswer(Answer):
     """normalised · weight = contribution; the contributions of a hit add up to its score."""
 
@@ -30,7 +38,11 @@ class ReasonAnswer(Answer):
     normalised: float
     weight: float
     contribution: float
-    matched_terms: list[str]
+    matched_terms: list[str] = Field(description="The terms of `matches` (keyword part).")
+    matches: list[MatchAnswer] = Field(
+        description="Which words matched and where (keyword part). Without the file's text (`stale_excerpt`) "
+        "the body's words are unknown."
+    )
     heading_path: list[str]
     start: int | None = Field(description="Span of the chunk (vector part), code points.")
     end: int | None
@@ -78,6 +90,10 @@ class SearchAnswer(Answer):
     hits: list[HitAnswer]
     candidates: int = Field(
         description="Documents that were ranked, bounded by the candidate depth; no count of all matches."
+    )
+    words_found: bool | None = Field(
+        description="Whether any document holds a word of the query; false: the hits are the nearest in "
+        "meaning. Null without the keyword part."
     )
     next_cursor: str | None
     trace: TraceAnswer | None = None

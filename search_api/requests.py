@@ -10,8 +10,9 @@ import unicodedata
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from indexers.domain.frontmatter import DOC_TYPES
 from indexers.domain.identity import Scope
 from search_api.models import Part
 from search_api.settings import QUERY_MAX_CHARS
@@ -49,7 +50,20 @@ def parse_moment(value: Any) -> datetime:
         raise ValueError(msg) from exc
 
 
+def known_type(value: str) -> str:
+    if value not in DOC_TYPES:
+        msg = f"no type of document; the types are: {', '.join(DOC_TYPES)}"
+        raise ValueError(msg)
+    return value
+
+
 Name = Annotated[str, Field(min_length=1, max_length=512), AfterValidator(clean_text)]
+DocType = Annotated[
+    str,
+    Field(max_length=512),
+    AfterValidator(known_type),
+    WithJsonSchema({"type": "string", "enum": list(DOC_TYPES)}),
+]
 Moment = Annotated[datetime, BeforeValidator(parse_moment)]
 
 
@@ -61,7 +75,7 @@ class SearchFilters(Request):
     """Kinds are joined by AND, the values of one list by OR."""
 
     tags: list[Name] = Field([], max_length=100, description="Documents with any of these tags.")
-    doc_type: list[Name] = Field([], max_length=20, description="Documents of any of these types.")
+    doc_type: list[DocType] = Field([], max_length=20, description="Documents of any of these types.")
     path_prefix: Annotated[str, Field(max_length=4_096), AfterValidator(clean_text)] | None = Field(
         None, description="Documents whose path begins with this, upper and lower case as written."
     )

@@ -86,6 +86,16 @@ def read_frontmatter(text: str, *, max_bytes: int) -> Frontmatter:
     return _frontmatter(values, body_start, warnings)
 
 
+def likely_body_start(text: str) -> int:
+    """As `read_frontmatter` says it, without reading the values: a block that has a key is frontmatter."""
+    span = _block_span(text)
+    if span is None or not any(
+        _KEY_LINE.match(line) for line in text[span[0] : span[1]].splitlines()[:_MAX_ITEMS]
+    ):
+        return 0
+    return span[2]
+
+
 def normalise_tag(tag: str) -> str:
     return fold(tag.strip().lstrip("#").strip().strip("/"))
 

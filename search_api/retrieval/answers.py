@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from search_api.models import ExcerptAnswer, HitAnswer, ReasonAnswer, StageAnswer
+from indexers.domain.matching import Match
+from search_api.models import ExcerptAnswer, HitAnswer, MatchAnswer, ReasonAnswer, StageAnswer
 from search_api.retrieval.candidates import Candidate, DocumentView, Evidence
 from search_api.retrieval.excerpting import ShownExcerpt
 from search_api.retrieval.stages import StageRecord
@@ -14,9 +15,12 @@ LEG = "documents"
 
 
 def hit_answer(
-    candidate: Candidate, document: DocumentView, excerpt: ShownExcerpt | None, stale: str | None
+    candidate: Candidate,
+    document: DocumentView,
+    excerpt: ShownExcerpt | None,
+    stale: str | None,
+    matches: Sequence[Match],
 ) -> HitAnswer:
-    matched = () if excerpt is None else excerpt.matched_terms
     return HitAnswer(
         doc_id=candidate.doc_id,
         path=document.path,
@@ -27,7 +31,10 @@ def hit_answer(
         if excerpt is None
         else ExcerptAnswer(text=excerpt.text, start=excerpt.start, end=excerpt.end),
         stale_excerpt=stale,
-        reasons=[_reason(evidence, matched) for evidence in candidate.evidence],
+        reasons=[
+            _reason(evidence, matches if evidence.part == "keyword" else ())
+            for evidence in candidate.evidence
+        ],
         tags=document.tags,
         doc_type=document.doc_type,
         source=document.source,
@@ -36,7 +43,7 @@ def hit_answer(
     )
 
 
-def _reason(evidence: Evidence, matched: Sequence[str]) -> ReasonAnswer:
+def _reason(evidence: Evidence, matches: Sequence[Match]) -> ReasonAnswer:
     span = evidence.span
     return ReasonAnswer(
         leg=LEG,
@@ -46,7 +53,8 @@ def _reason(evidence: Evidence, matched: Sequence[str]) -> ReasonAnswer:
         normalised=evidence.normalised,
         weight=evidence.weight,
         contribution=evidence.contribution,
-        matched_terms=list(matched) if evidence.part == "keyword" else [],
+        matched_terms=[match.term for match in matches],
+        matches=[MatchAnswer(term=m.term, part_of=m.part_of, fields=list(m.fields)) for m in matches],
         heading_path=[] if span is None else list(span.heading_path),
         start=None if span is None else span.start,
         end=None if span is None else span.end,

@@ -21,6 +21,7 @@ VIEW_FIELDS = (
     "path",
     "title",
     "abstract",
+    "aliases",
     "doc_type",
     "source",
     "tags",
@@ -55,6 +56,7 @@ class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: str | None
     version: int
     deleted: bool
+    aliases: list[str] = []
 
     @classmethod
     def from_source(cls, source: Mapping[str, Any]) -> DocumentView:

@@ -1,10 +1,12 @@
-"""The lines of a document that answer a query. Pure."""
+"""The lines of a document that answer a query, and the words of it that it holds. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from indexers.domain.excerpts import excerpt
+from indexers.domain.frontmatter import likely_body_start
+from indexers.domain.matching import Match, matched_words
 from search_api.retrieval.candidates import Candidate, Span
 
 
@@ -13,7 +15,7 @@ class ShownExcerpt:
     text: str
     start: int
     end: int
-    matched_terms: tuple[str, ...]
+    matches: tuple[Match, ...]
 
 
 def best_span(candidate: Candidate) -> Span | None:
@@ -21,12 +23,29 @@ def best_span(candidate: Candidate) -> Span | None:
     return next((e.span for e in candidate.evidence if e.span is not None), None)
 
 
-def show(text: str, query: str, span: Span | None, *, max_chars: int) -> ShownExcerpt:
+def show(text: str, query: str, candidate: Candidate, *, max_chars: int) -> ShownExcerpt:
     """Around the query's words wherever they stand; without any, the begin of the chunk found by vector."""
-    found = excerpt(text, query, max_chars=max_chars)
+    body_start, span = likely_body_start(text), best_span(candidate)
+    found = excerpt(text, query, max_chars=max_chars, body_start=body_start)
     if found.matched or span is None:
         start, end = found.start, found.end
     else:
         within = excerpt(text[span.start : span.end], query, max_chars=max_chars)
         start, end = span.start + within.start, span.start + within.end
-    return ShownExcerpt(text=text[start:end], start=start, end=end, matched_terms=found.matched)
+    return ShownExcerpt(
+        text=text[start:end], start=start, end=end, matches=matches(query, candidate, text[body_start:])
+    )
+
+
+def matches(query: str, candidate: Candidate, body: str | None) -> tuple[Match, ...]:
+    """In the fields that the keyword part searches; the body only where it could be read."""
+    document = candidate.document
+    if document is None or all(evidence.part != "keyword" for evidence in candidate.evidence):
+        return ()
+    fields = {
+        "title": document.title,
+        "aliases": "\n".join(document.aliases),
+        "tags": "\n".join(document.tags),
+        "path": document.path,
+    }
+    return matched_words(query, fields if body is None else fields | {"body": body})

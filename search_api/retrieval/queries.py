@@ -28,8 +28,14 @@ KEYWORD_FIELDS = (
 )
 #: Share of the other fields' scores that is added to the best field's.
 TIE_BREAKER = 0.3
+#: A code stands apart from words: one that is found whole goes before any number of parts of it.
+CODE_FIELDS = tuple(field for field in KEYWORD_FIELDS if ".code" in field)
+CODE_BOOST = 10.0
+CODES_MAX = 10
+_CODE = re.compile(r"[A-Za-z0-9_]+(?:[-._/:@#+][A-Za-z0-9_]+)*")
+_CODE_MARK = re.compile(r"[A-Za-z][-._/:@#+]*\d|\d[-._/:@#+]*[A-Za-z]|\w_\w|\w[.:@#]\w")
 #: A search may hold 1,024 clauses; a term makes one per field. What is left over is for the filters.
-TERMS_MAX = 900 // len(KEYWORD_FIELDS)
+TERMS_MAX = (900 - CODES_MAX * len(CODE_FIELDS)) // len(KEYWORD_FIELDS)
 #: The scripts and symbols that the analyser takes letter by letter; any other run of letters is one term.
 _WIDE = "\u1100-\u11ff\u2000-\u2bff\u2e80-\uffff\U00010000-\U0010ffff"
 _TERM = re.compile(f"[{_WIDE}]|[^\\W_{_WIDE}]{{1,255}}")
@@ -62,20 +68,38 @@ def fit_words(query: str) -> Words:
 
 def keyword_body(query: str, filters: SearchFilters, *, size: int) -> dict[str, Any]:
     """`multi_match`, never `query_string`: no character of the query is an operator."""
-    match = {
-        "multi_match": {
-            "query": fit_words(query).text,
-            "fields": list(KEYWORD_FIELDS),
-            "type": "best_fields",
-            "tie_breaker": TIE_BREAKER,
-        }
+    text = fit_words(query).text
+    wanted: dict[str, Any] = {
+        "must": [_match(text, KEYWORD_FIELDS)],
+        "filter": document_filters(filters),
     }
+    if codes := codes_of(text):
+        wanted["should"] = [_match(" ".join(codes), CODE_FIELDS, boost=CODE_BOOST)]
     return {
-        "query": {"bool": {"must": [match], "filter": document_filters(filters)}},
+        "query": {"bool": wanted},
         "size": size,
         "_source": list(VIEW_FIELDS),
         "track_total_hits": False,
     }
+
+
+def codes_of(text: str) -> tuple[str, ...]:
+    """`INC-2041`, `v1.2.3`, `payment_retry`; not `on-call` or `and/or`."""
+    codes = dict.fromkeys(code for code in _CODE.findall(text) if _CODE_MARK.search(code))
+    return tuple(codes)[:CODES_MAX]
+
+
+def _match(text: str, fields: Sequence[str], *, boost: float = 1.0) -> Query:
+    found: Query = {
+        "multi_match": {
+            "query": text,
+            "fields": list(fields),
+            "type": "best_fields",
+            "tie_breaker": TIE_BREAKER,
+            "boost": boost,
+        }
+    }
+    return found
 
 
 def vector_body(

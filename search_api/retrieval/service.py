@@ -23,7 +23,7 @@ from search_api.reading import FileText, VaultLibrary
 from search_api.requests import SearchRequest
 from search_api.retrieval.answers import hit_answer, stage_answer
 from search_api.retrieval.candidates import Candidate, Ranking
-from search_api.retrieval.excerpting import ShownExcerpt, best_span, show
+from search_api.retrieval.excerpting import ShownExcerpt, matches, show
 from search_api.retrieval.queries import fit_words
 from search_api.retrieval.query_vectors import QueryVectors
 from search_api.retrieval.recall import Passing, Recall, Recalled
@@ -97,6 +97,7 @@ class SearchService:
         return SearchAnswer(
             hits=hits,
             candidates=len(ranked),
+            words_found=bool(run.recalled.keyword_hits) if "keyword" in request.parts else None,
             next_cursor=None if following is None else encode_cursor(following, list_name),
             trace=self._trace(request.query, run, records) if request.explain else None,
         )
@@ -177,16 +178,15 @@ class SearchService:
         if document is None:
             msg = "a candidate without a row is on a page"
             raise RuntimeError(msg)
-        span = best_span(candidate)
 
         def excerpt_of(file: FileText) -> ShownExcerpt:
-            return show(file.text, query, span, max_chars=self._settings.excerpt_max_chars)
+            return show(file.text, query, candidate, max_chars=self._settings.excerpt_max_chars)
 
         found = await self._library.apply(document, excerpt_of, max_bytes=self._text_max_bytes)
         if isinstance(found, str):
             self._metrics.stale_excerpts.labels(reason=found).inc()
-            return hit_answer(candidate, document, None, found)
-        return hit_answer(candidate, document, found, None)
+            return hit_answer(candidate, document, None, found, matches(query, candidate, None))
+        return hit_answer(candidate, document, found, None, found.matches)
 
     def _count(self, records: Sequence[StageRecord]) -> None:
         for record in records:

@@ -76,6 +76,7 @@ FIELDS: list[tuple[str, dict[str, Any], str]] = [
     ("page size 0", {"query": "a", "page_size": 0}, "body.page_size"),
     ("page size over the limit", {"query": "a", "page_size": 101}, "body.page_size"),
     ("huge page size", {"query": "a", "page_size": 10**30}, "body.page_size"),
+    ("unknown type", {"query": "a", "filters": {"doc_type": ["bogus"]}}, "body.filters.doc_type.0"),
     ("no parts", {"query": "a", "parts": []}, "body.parts"),
     ("unknown part", {"query": "a", "parts": ["magic"]}, "body.parts.0"),
     ("filters of another type", {"query": "a", "filters": []}, "body.filters"),

@@ -94,6 +94,49 @@ async def test_words_and_codes_are_found_first(service: Service, query: str, pat
     assert (await service.paths(ME, query))[0] == path
 
 
+async def test_every_keyword_hit_names_the_words_that_matched_and_their_fields(service: Service) -> None:
+    for query in ("INC-2041", "the ferries docking", "payment_storm", "부산항", "audit", "codes note 07"):
+        for hit in (await service.search(ME, query, parts=["keyword"], page_size=100))["hits"]:
+            [reason] = hit["reasons"]
+            assert reason["matched_terms"], (query, hit["path"])
+            assert all(match["fields"] for match in reason["matches"])
+    hits = (await service.search(ME, "INC-2041", parts=["keyword"]))["hits"]
+    assert {hit["path"]: hit["reasons"][0]["matches"] for hit in hits} == {
+        "codes/incident.md": [{"term": "inc-2041", "part_of": None, "fields": ["body"]}],
+        "codes/other.md": [{"term": "inc", "part_of": "inc-2041", "fields": ["body"]}],
+    }
+    tagged = (await service.search(ME, "payments audit", parts=["keyword"]))["hits"][0]
+    assert [(m["term"], m["fields"][0]) for m in tagged["reasons"][0]["matches"]] == [
+        ("payments", "tags"),
+        ("audit", "tags"),
+    ]
+
+
+async def test_a_whole_code_goes_far_before_its_parts(stack: Stack, tmp_path: Path) -> None:
+    notes = {
+        "whole.md": f"# Winter\n\n{FILLER}\n\nAll of it began with INC-2041.\n\n{FILLER}\n",
+        "INC-2042.md": "---\ntags: [inc]\naliases: [INC 2041 cousin]\n---\n# INC-2042, an INC\n\nINC INC INC.\n",
+        "INC-2043.md": "---\ntags: [inc]\n---\n# INC-2043, an INC\n\nINC.\n",
+    }
+    root = vault(tmp_path / "vault", notes)
+    async with running_service(stack.opensearch_url, tmp_path, vaults=[root], principals=[ME]) as service:
+        for parts in (["keyword"], ["keyword", "vector"]):
+            hits = (await service.search(ME, "inc-2041", parts=parts))["hits"]
+            assert hits[0]["path"] == "whole.md"
+            words = [r["normalised"] for hit in hits for r in hit["reasons"] if r["part"] == "keyword"]
+            assert words[0] == 1.0
+            assert max(words[1:]) < 0.7
+
+
+async def test_an_answer_says_that_no_document_holds_a_word_of_the_query(service: Service) -> None:
+    for query, parts, found in (
+        ("zzyzx", ["keyword", "vector"], False),
+        ("zzyzx", ["vector"], None),
+        ("ferry", ["keyword", "vector"], True),
+    ):
+        assert (await service.search(ME, query, parts=parts))["words_found"] is found
+
+
 async def test_meaning_finds_what_words_do_not(service: Service) -> None:
     query = "maritime transport for travellers"
     assert "boat.md" not in await service.paths(ME, query, parts=["keyword"])
