@@ -24,6 +24,7 @@ MAX_TERMS = 32
 MAX_OCCURRENCES = 2_000
 
 CJK = re.compile(r"[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f]")
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
 _SPACE = re.compile(r"\s")
 _CUT_WORD = 20
 _WORD_PART = re.compile(r"\w+")
@@ -118,15 +119,31 @@ def occurrences(folded: str, term: str) -> Iterator[tuple[int, int]]:
         yield from exact or _bigrams(folded, term)
         return
     stem = light_stem(term)
-    ending = "[a-z]*" if stem.isalpha() and stem.isascii() else ""
-    root = stem[:-1] if ending and stem.endswith("y") else stem
-    forms = [form for form, its_stem in _IRREGULAR.items() if its_stem == stem]
-    pattern = re.compile(rf"(?<![^\W_])(?:{'|'.join([*forms, re.escape(root) + ending])})")
-    for match in pattern.finditer(folded):
-        word = match[0]
-        bounded = not folded[match.end() : match.end() + 1].isalnum() or CJK.match(folded, match.end())
+    if not (stem.isalpha() and stem.isascii()):
+        yield from _begun_with(folded, stem, term, stem, endings=False)
+        return
+    for form in _forms_of(stem):
+        yield from _begun_with(folded, form, term, stem, endings=False)
+    yield from _begun_with(folded, stem.removesuffix("y"), term, stem, endings=True)
+
+
+def _begun_with(folded: str, root: str, term: str, stem: str, *, endings: bool) -> Iterator[tuple[int, int]]:
+    """Whole words, by plain search: a pattern for each word of each query costs more to compile than to use."""
+    for start, root_end in _substrings(folded, root):
+        end = root_end
+        while endings and folded[end : end + 1] in _LETTERS:
+            end += 1
+        if start and folded[start - 1].isalnum():
+            continue
+        word = folded[start:end]
+        bounded = not folded[end : end + 1].isalnum() or CJK.match(folded, end)
         if bounded and (word == term or light_stem(word) == stem):
-            yield match.span()
+            yield start, end
+
+
+@lru_cache(maxsize=4_096)
+def _forms_of(stem: str) -> tuple[str, ...]:
+    return tuple(form for form, its_stem in _IRREGULAR.items() if its_stem == stem)
 
 
 def _substrings(folded: str, term: str) -> Iterator[tuple[int, int]]:
