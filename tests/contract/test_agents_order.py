@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Sequence
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,64 @@ async def test_a_move_embeds_nothing_again(rig: Rig, order: str) -> None:
     row = (await rig.documents())["sub/later.md"]
     assert row["moved_from"] == rig.home.document("draft.md").doc_id
     assert await rig.verified() == {}
+
+
+@pytest.mark.parametrize(
+    "embedding", ["each", "at the end", "at the end, backwards", "one by one, backwards"]
+)
+@pytest.mark.parametrize("order", list(permutations(["first", "gone", "again"])))
+async def test_a_move_that_is_told_twice_keeps_its_vectors(
+    rig: Rig, order: tuple[str, ...], embedding: str
+) -> None:
+    """A watcher that started anew tells of the deletion late, and of the creation again."""
+    text = "# Draft\n\nThe bollard murmured.\n\n# Coda\n\nIt ceased."
+    await rig.index(rig.saved("a.md", text))
+    computed = rig.computed
+    told = {
+        "first": rig.saved("b.md", text, moved_from="a.md"),
+        "gone": rig.removed("a.md", moved_to="b.md"),
+        "again": rig.told("b.md", text.encode()),
+    }
+    said: list[Record] = []
+    for name in order:
+        await rig.feed(told[name])
+        if embedding == "each":
+            await rig.embed_all()
+    if embedding != "each":
+        said = await rig.announced()
+        said = said if embedding == "at the end" else said[::-1]
+    for record in said if embedding.startswith("one") else ():
+        await rig.embed_records([record])
+    if not embedding.startswith("one"):
+        await rig.embed_records(said)
+    version = (await rig.documents())["b.md"]["version"]
+    assert [row["version"] for row in (await rig.rows(Index.CHUNKS)).values()] == [version] * 2
+    assert (rig.computed, await rig.verified()) == (computed, {})
+
+
+@pytest.mark.parametrize("text", ["# One\n\nalpha", "", "# One\n\nbravo"])
+async def test_a_move_told_after_its_creation_leaves_no_row_of_the_old_length(rig: Rig, text: str) -> None:
+    """The new file is shorter, empty, or stood there before."""
+    await rig.index(rig.saved("a.md", "# One\n\nalpha\n\n# Two\n\nbravo"))
+    await rig.index(rig.saved("b.md", text, moved_from="a.md"))
+    await rig.index(rig.removed("a.md", moved_to="b.md"))
+    assert await rig.verified() == {}
+
+
+async def test_a_file_moved_over_one_of_the_same_text_leaves_its_rows(rig: Rig) -> None:
+    await rig.index(rig.saved("b.md", "# One\n\nalpha"))
+    await rig.index(rig.saved("a.md", "# One\n\nalpha"))
+    await rig.index(*rig.moved("a.md", "b.md", "# One\n\nalpha"))
+    assert (rig.computed, await rig.verified()) == (1, {})
+
+
+async def test_a_file_moved_where_one_was_deleted_just_now_embeds_nothing_again(rig: Rig) -> None:
+    await rig.index(rig.saved("a.md", "# One\n\nalpha"))
+    await rig.index(rig.saved("b.md", "# Two\n\nbravo"))
+    await rig.index(rig.removed("b.md"))
+    for record in rig.moved("a.md", "b.md", "# One\n\nalpha"):
+        await rig.index(record)
+    assert (rig.computed, await rig.verified()) == (2, {})
 
 
 async def test_many_moves_of_a_batch_take_no_more_requests_than_one(
