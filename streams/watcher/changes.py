@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from indexers.domain.identity import Namespace
 from streams.events import FileChange, new_event_id, now_iso
 from streams.watcher.reading import FileRead
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Origin = Literal["live", "scan", "rebuild"]
 
@@ -20,7 +22,6 @@ class EventFactory:
     namespace: Namespace
 
     def upserted(self, read: FileRead, *, origin: Origin, moved_from: str | None) -> FileChange:
-        modified = datetime.fromtimestamp(read.entry.modified_ns / 1e9, tz=UTC)
         return self._event(
             kind="upserted",
             path=read.entry.path,
@@ -28,7 +29,7 @@ class EventFactory:
             version=read.version,
             size=read.entry.size,
             content=read.content,
-            modified_at=modified.isoformat(timespec="microseconds"),
+            modified_at=modified_at(read.entry.modified_ns),
             moved_from=moved_from,
             origin=origin,
         )
@@ -49,3 +50,11 @@ class EventFactory:
             occurred_at=now_iso(),
             **fields,  # type: ignore[arg-type]
         )
+
+
+def modified_at(modified_ns: int) -> str | None:
+    """None before the year 1 and after 9999: file systems hold such times, dates can't."""
+    try:
+        return (EPOCH + timedelta(microseconds=modified_ns // 1_000)).isoformat(timespec="microseconds")
+    except OverflowError:
+        return None

@@ -44,6 +44,11 @@ class WatcherMetrics:
         self.failures = counter(
             "hopline_watcher_failures_total", "Watches that broke and began anew.", ("root",)
         )
+        self.undecodable = counter(
+            "hopline_watcher_undecodable_names_total",
+            "Live changes that named a file in no UTF-8; the root is scanned instead.",
+            ("root",),
+        )
         self.retries = counter("hopline_watcher_retries_total", "Waits for a service.", ("dependency",))
         self.progress = gauge(
             "hopline_watcher_progress_timestamp_seconds", "When a root's loop last came round.", ("root",)

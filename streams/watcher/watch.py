@@ -6,16 +6,17 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
 import structlog
-from watchfiles import Change, awatch
+from watchfiles import awatch
 
 from indexers.errors import ConfigurationError, HoplineError, VaultUnavailable
 from streams.health import Liveness
 from streams.settings import WatcherSettings
+from streams.watcher.awaited import Changes, Found, UndecodableName, next_of
 from streams.watcher.look import Applied
 from streams.watcher.paths import changed_identities
 from streams.watcher.status import HeldRemovals, RootState, ScanReport, StatusFile
@@ -28,6 +29,8 @@ TICK_MS = 500
 #: A burst that doesn't end is read in pieces of so many quiet times.
 LONGEST_BURST = 5
 RETRY_SECONDS = (0.5, 2.0)
+#: Between scans for names that the watching library can't tell; as long as the last scan where that was longer.
+NAMES_SECONDS = (3.0, 60.0)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,13 +56,19 @@ class RootWatcher:
         while not self.stop.is_set():
             try:
                 await self._watch()
+            except UndecodableName:
+                await self._pause(self._until_next_look())
+                continue
             except VaultUnavailable as exc:
                 self._down("unavailable", exc)
             except ConfigurationError:
                 raise
             except (HoplineError, OSError) as exc:
                 self._down("failed", exc)
-            await self._pause()
+            except Exception as exc:
+                exc.add_note(f"while watching the vault {self.name}")
+                raise
+            await self._pause(random.uniform(*RETRY_SECONDS))  # noqa: S311 - jitter
         self._tell("stopped")
 
     async def _watch(self) -> None:
@@ -79,10 +88,10 @@ class RootWatcher:
             ignore_permission_denied=True,
         )
         async with aclosing(changes):
-            if await _next_of(changes) is None:
+            if not await self._begins(changes):
                 return
             next_scan = await self._scan()
-            while (found := await _next_of(changes)) is not None:
+            while (found := await self._next_of(changes)) is not None:
                 self._heed_confirmation()
                 if await asyncio.to_thread(self.sync.files.root_identity) != identity:
                     msg = f"another folder stands at {self.sync.root.path} now"
@@ -90,6 +99,27 @@ class RootWatcher:
                 await self._reconcile(root, [path for _, path in found])
                 if time.monotonic() >= next_scan:
                     next_scan = await self._scan()
+
+    async def _begins(self, changes: Changes) -> bool:
+        """False once told to stop. A scan per round, even where no watch lives as long as that."""
+        try:
+            return await self._next_of(changes) is not None
+        except UndecodableName:
+            await self._scan()
+            raise
+
+    async def _next_of(self, changes: Changes) -> Found | None:
+        try:
+            return await next_of(changes)
+        except UndecodableName:
+            self.sync.metrics.undecodable.labels(root=self.name).inc()
+            log.warning("change.undecodable", root=self.name, rescan_in=self._until_next_look())
+            raise
+
+    def _until_next_look(self) -> float:
+        shortest, longest = NAMES_SECONDS
+        last = 0.0 if self._last_scan is None else self._last_scan.seconds
+        return min(max(shortest, last), longest)
 
     async def _scan(self) -> float:
         """The time of the next one. The first of a process sends every file; ingest skips the unchanged."""
@@ -186,19 +216,8 @@ class RootWatcher:
         except OSError as exc:
             log.warning("status.not_written", root=self.name, reason=str(exc))
 
-    async def _pause(self) -> None:
-        wait = random.uniform(*RETRY_SECONDS)  # noqa: S311 - jitter
+    async def _pause(self, seconds: float) -> None:
         try:
-            await asyncio.wait_for(self.stop.wait(), wait)
+            await asyncio.wait_for(self.stop.wait(), seconds)
         except TimeoutError:
             return
-
-
-async def _next_of(changes: AsyncGenerator[set[tuple[Change, str]], None]) -> set[tuple[Change, str]] | None:
-    """The next changes, empty after a quiet tick; None once told to stop."""
-    try:
-        return await anext(changes, None)
-    except RuntimeError as exc:
-        # The watching library's word for a kernel that refuses more watches; elsewhere it would be a bug's.
-        msg = f"watching broke: {exc}"
-        raise HoplineError(msg) from exc

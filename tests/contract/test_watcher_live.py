@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import tempfile
 import unicodedata
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from streams.events import FileChange
 from streams.watcher.status import ScanReport
+from streams.watcher.sync import RootSync
 from tests.conftest import Stack
 from tests.watching import Watched, brief, watched
 
@@ -232,3 +234,59 @@ async def test_an_empty_folder_in_place_of_the_root_deletes_nothing(vault: Watch
         assert await vault.received(0) == []
         await vault.until_state("watching")
         assert vault.status()["held_removals"]["reason"] == "empty_vault"
+
+
+@pytest.fixture
+async def vault_in_memory(stack: Stack, prefix: str) -> AsyncIterator[Watched]:
+    """On a file system that holds any time; usual ones end in 2446 or so."""
+    if not os.access("/dev/shm", os.W_OK):  # noqa: S108 - not for what is private
+        pytest.skip("no file system in memory")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        async with watched(stack, prefix, Path(folder)) as found:
+            yield found
+
+
+async def test_a_time_that_no_date_can_tell_is_left_out(vault_in_memory: Watched) -> None:
+    vault = vault_in_memory
+    os.utime(write(vault.root, "far.md", "from the far future"), (300_000_000_000, 300_000_000_000))
+    async with vault.watcher():
+        (first,) = await vault.received(1)
+        os.utime(write(vault.root, "old.md", "from long ago"), (-100_000_000_000, -100_000_000_000))
+        (second,) = await vault.received(1)
+    assert (first.path, first.modified_at) == ("far.md", None)
+    assert (second.path, second.modified_at) == ("old.md", None)
+
+
+async def test_a_name_that_is_not_utf8_is_reported_and_the_rest_goes_on(vault: Watched) -> None:
+    write(vault.root, "note.md", "one")
+    async with vault.watcher():
+        await vault.received(1)
+        await vault.index({"note.md": b"one"})
+        write(vault.root, os.fsdecode(b"\xff\xfe.md"), "no name to call it by")
+        await asyncio.sleep(1)
+        write(vault.root, "note.md", "two")
+        assert [(e.path, e.content) for e in await vault.received(1)] == [("note.md", b"two")]
+        assert vault.status()["last_scan"]["problems"] == {
+            "count": 1,
+            "sample": [{"path": "\\udcff\\udcfe.md", "reason": "not_utf8"}],
+        }
+
+
+async def test_touches_of_such_a_name_make_no_storm_of_scans(
+    vault: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scans: list[str] = []
+    real = RootSync.scan
+
+    async def counted(sync: RootSync, **options: bool) -> ScanReport:
+        scans.append(sync.root.name)
+        return await real(sync, **options)
+
+    monkeypatch.setattr(RootSync, "scan", counted)
+    async with vault.watcher():
+        for number in range(40):
+            write(vault.root, os.fsdecode(b"\xff.md"), str(number))
+            await asyncio.sleep(0.1)
+        write(vault.root, "note.md", "one")
+        assert [e.path for e in await vault.received(1)] == ["note.md"]
+    assert len(scans) <= 4

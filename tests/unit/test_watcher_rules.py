@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from indexers.ports import FileEntry
 from indexers.vault.local import LocalVaultFiles
 from streams.versions import VersionClock
+from streams.watcher.changes import modified_at
 from streams.watcher.guard import RemovalGuard
 from streams.watcher.manifest import RACY_NS, Manifest, Seen, topmost
 from streams.watcher.moves import match_moves
@@ -165,3 +167,28 @@ def test_a_file_that_grows_past_the_limit_becomes_a_reference(tmp_path: Path) ->
     (tmp_path / "a.md").write_bytes(b"y" * 11)
     read = read_stable(files, entry, clock=VersionClock(), inline_max_bytes=10)
     assert (read.content, read.entry.size) == (None, 11)
+
+
+YEAR_1_NS, YEAR_10000_NS = -62_135_596_800 * 10**9, 253_402_300_800 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("modified_ns", "expected"),
+    [
+        (0, "1970-01-01T00:00:00.000000+00:00"),
+        (-1, "1969-12-31T23:59:59.999999+00:00"),
+        (YEAR_1_NS, "0001-01-01T00:00:00.000000+00:00"),
+        (YEAR_1_NS - 1, None),
+        (YEAR_10000_NS - 1, "9999-12-31T23:59:59.999999+00:00"),
+        (YEAR_10000_NS, None),
+    ],
+)
+def test_a_time_that_no_date_can_tell_is_left_out(modified_ns: int, expected: str | None) -> None:
+    assert modified_at(modified_ns) == expected
+
+
+@given(st.integers(-(2**80), 2**80) | st.integers(-(2**63), 2**63))
+def test_no_time_of_a_file_system_is_a_fault(modified_ns: int) -> None:
+    told = modified_at(modified_ns)
+    assert (told is not None) == (YEAR_1_NS <= modified_ns < YEAR_10000_NS)
+    assert told is None or datetime.fromisoformat(told).isoformat(timespec="microseconds") == told
