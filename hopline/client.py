@@ -21,7 +21,7 @@ from hopline.answers import Backlink, BacklinkPage, ContentPage, Document, Hit, 
 from hopline.calls import Call, Part
 from hopline.service_address import api_key, api_url, checked_url
 from hopline.settings import Settings
-from indexers.errors import HoplineError, Transient
+from indexers.errors import Away, HoplineError, Transient
 
 T = TypeVar("T")
 TIMEOUT_SECONDS = 15.0
@@ -212,8 +212,9 @@ def _read(call: Call[T], response: httpx2.Response) -> T:
 
 
 def _unreachable(url: httpx2.URL, error: httpx2.RequestError) -> Transient:
-    return Transient(
-        f"{url} can't be reached ({type(error).__name__}): is the query service up? `hopline status`"
+    return Away(
+        "the query service",
+        f"{url} can't be reached ({type(error).__name__}): is the query service up? `hopline status`",
     )
 
 

@@ -16,6 +16,10 @@ class ConfigurationError(HoplineError):
     """A setting is missing or contradicts another; the text names the setting."""
 
 
+class WrongUsage(HoplineError):  # noqa: N818 - a kind of answer, not of fault
+    """What was given is wrong (exit 2 of the command line); the text names the argument."""
+
+
 class Transient(HoplineError):  # noqa: N818 - a control-flow signal, named as the rules name it
     """A service is away or overloaded: the same call may succeed later."""
 
@@ -26,6 +30,14 @@ class Transient(HoplineError):  # noqa: N818 - a control-flow signal, named as t
 
     def __str__(self) -> str:
         return self.reason
+
+
+class Away(Transient):
+    """Nothing answers at all. `service` names what is away, for the person who called."""
+
+    def __init__(self, service: str, reason: str) -> None:
+        super().__init__(reason)
+        self.service = service
 
 
 class PoisonRecord(HoplineError):  # noqa: N818 - see above

@@ -13,11 +13,14 @@ import structlog
 from aiokafka.errors import (
     AuthenticationFailedError,
     AuthenticationMethodNotSupported,
+    KafkaConnectionError,
     KafkaError,
+    KafkaTimeoutError,
+    NodeNotReadyError,
     SaslAuthenticationFailed,
 )
 
-from indexers.errors import ConfigurationError, HoplineError, Transient
+from indexers.errors import Away, ConfigurationError, HoplineError, Transient
 from streams.settings import KafkaSettings
 
 #: A dead letter holds key and value in base64 (4/3) beside its own fields: it needs more room than the record had.
@@ -31,6 +34,7 @@ REQUEST_OVERHEAD: Final = 65_536
 _log = structlog.get_logger("hopline.streams.connect")
 
 _REFUSED = (AuthenticationFailedError, AuthenticationMethodNotSupported, SaslAuthenticationFailed)
+_UNANSWERED = (KafkaConnectionError, KafkaTimeoutError, NodeNotReadyError, OSError, TimeoutError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +90,17 @@ def kafka_faults(doing: str) -> Iterator[None]:
     except _REFUSED as exc:
         msg = f"the brokers refuse the credentials (kafka.security_protocol, kafka.sasl_*): {exc!r}"
         raise ConfigurationError(msg) from exc
-    except (KafkaError, OSError, TimeoutError) as exc:
-        msg = f"{doing}: {exc!r}"
+    except _UNANSWERED as exc:
+        raise Away("Kafka", f"{doing}: Kafka doesn't answer: {_said(exc)}") from exc
+    except KafkaError as exc:
+        msg = f"{doing}: {_said(exc)}"
         raise Transient(msg) from exc
+
+
+def _said(exc: BaseException) -> str:
+    """Some errors name their class themselves, some say nothing at all."""
+    name, text = type(exc).__name__, str(exc)
+    return text if name in text else f"{name}: {text}" if text else name
 
 
 async def start_client(

@@ -12,6 +12,11 @@ import structlog
 _LIBRARIES: Final = ("faust", "mode", "aiokafka", "asyncio", "uvicorn", "opensearch", "opensearchpy")
 
 
+def quiet_logging() -> None:
+    """For a command that ends: it tells once, in words, what failed. Call once, in the command."""
+    configure_logging("CRITICAL")
+
+
 def configure_logging(level: str) -> None:
     """Route structlog and the standard logging to stderr as JSON. Call once, in `main()`."""
     shared: list[structlog.typing.Processor] = [

@@ -122,7 +122,9 @@ def replay_command(
 
 def _settings() -> Settings:
     from hopline.settings import load_settings
+    from streams.logs import quiet_logging
 
+    quiet_logging()
     return load_settings()
 
 

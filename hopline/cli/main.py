@@ -1,18 +1,21 @@
 """The command `hopline`: the commands, and what every error becomes.
 
 Exit codes: 0 done · 1 failed, or something is wrong that was asked about · 2 wrong usage or settings ·
-3 not running (`hopline status`), removals held (`hopline rescan`) · 130 stopped with Ctrl-C.
+3 nothing of the local stack runs, or removals are held (`hopline rescan`) · 130 stopped with Ctrl-C.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
 import typer
 
 from hopline.cli import agents, api, demo, dlq, keys, links, read, search, settings, stack, trust, watch
-from indexers.errors import ConfigurationError, HoplineError
+from hopline.cli.standard import require_text, take_streams
+from hopline.cli.terminal import visible
+from indexers.errors import Away, ConfigurationError, HoplineError
 
 #: In the order of `hopline --help`.
 COMMANDS = (stack, search, read, links, trust, watch, agents, api, dlq, keys, settings, demo)
@@ -34,13 +37,47 @@ def build_app() -> typer.Typer:
 
 
 def main() -> None:
+    take_streams()
     try:
-        build_app()(prog_name="hopline")
+        try:
+            require_text(sys.argv[1:])
+            build_app()(prog_name="hopline")
+        finally:
+            sys.stdout.flush()
+    except Away as exc:
+        sys.exit(_tell_away(exc))
     except HoplineError as exc:
-        print(f"hopline: {exc}", file=sys.stderr)  # noqa: T201 - the command's own error line
+        print(f"hopline: {visible(str(exc))}", file=sys.stderr)  # noqa: T201 - the command's own error line
         sys.exit(2 if isinstance(exc, ConfigurationError) else 1)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _tell_away(fault: Away) -> int:
+    """What is away, where it should be and what to do; gives the exit code."""
+    from hopline.local.folders import StackFolders
+    from hopline.local.preflight import own_engines
+    from hopline.local.state import read_state
+    from hopline.settings import load_settings
+
+    settings, text = load_settings(), str(fault)
+    own = own_engines(settings)
+    ours = {
+        "Kafka": own.kafka,
+        "OpenSearch": own.opensearch,
+        "the query service": "HOPLINE_API_URL" not in os.environ,
+    }.get(fault.service, False)
+    where = {"Kafka": settings.kafka_servers, "OpenSearch": settings.opensearch_url}.get(fault.service)
+    if where:
+        ask = (
+            "is Hopline running? `hopline status`, `hopline up`"
+            if ours
+            else "is it up, and the setting right?"
+        )
+        text = f"{fault.service} doesn't answer at {where}: {ask}"
+    print(f"hopline: {visible(text)}", file=sys.stderr)  # noqa: T201 - the command's own error line
+    state = read_state(StackFolders(settings.local.data_dir).state)
+    return 3 if ours and (state is None or not state.supervised) else 1
 
 
 def _root(

@@ -84,8 +84,11 @@ def status(
 
     from hopline.local.status import report
     from hopline.settings import load_settings
+    from streams.logs import quiet_logging
 
-    found = asyncio.run(report(load_settings()))
+    settings = load_settings()
+    quiet_logging()
+    found = asyncio.run(report(settings))
     if as_json:
         typer.echo(json.dumps(found.as_json(), ensure_ascii=False, indent=2))
     else:
@@ -108,7 +111,9 @@ def _tell_waiting(settings: Settings) -> None:
     import asyncio
 
     from hopline.local.status import report
+    from streams.logs import quiet_logging
 
+    quiet_logging()
     found = asyncio.run(report(settings))
     waiting = sum(behind or 0 for behind in found.lag.values())
     scanning = any(root["state"] == "scanning" for root in found.vaults)

@@ -37,10 +37,10 @@ def verify(
     """Compare vaults and index; changes nothing. Exit 1 on any difference."""
     from hopline.settings import load_settings
     from indexers.vault.roots import chosen_roots
-    from streams.logs import configure_logging
+    from streams.logs import quiet_logging
 
     settings = load_settings()
-    configure_logging("ERROR")
+    quiet_logging()
     reports, digests = asyncio.run(_verify(settings, chosen_roots(settings.vaults, root), digest=digest))
     if as_json:
         document = {"clean": all(r.clean for r in reports), "roots": [_as_json(r) for r in reports]}
@@ -65,10 +65,10 @@ def rebuild(
     """
     from hopline.settings import load_settings
     from indexers.vault.roots import chosen_roots
-    from streams.logs import configure_logging
+    from streams.logs import quiet_logging
 
     settings = load_settings()
-    configure_logging("ERROR")
+    quiet_logging()
     roots = chosen_roots(settings.vaults, root)
     what = f"the rows of {root}" if root else f"all indices of prefix {settings.prefix!r}, of every tenant,"
     if not yes and not typer.confirm(f"Delete {what} and restore from the vaults?", err=True):
@@ -100,8 +100,10 @@ def write(  # noqa: PLR0913 - one argument per option
     """Write a small memory: it becomes a file of the vault and is searchable a moment later."""
     from hopline.settings import load_settings
     from indexers.vault.roots import only_root
+    from streams.logs import quiet_logging
 
     settings = load_settings()
+    quiet_logging()
     chosen = only_root(settings.vaults, root)
     content = sys.stdin.read() if text is None else text
     fields = {"title": title, "tags": tag or [], "category": category, "doc_type": doc_type, "source": source}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from indexers.errors import HoplineError
+from indexers.errors import Away, HoplineError
 
 if TYPE_CHECKING:
     from hopline.settings import Settings
@@ -73,14 +73,17 @@ def rescan(
 ) -> None:
     """Compare vaults and index now. Exit 3: removals are held; 1: a root could not be read."""
     from hopline.settings import load_settings
-    from streams.logs import configure_logging
+    from streams.logs import quiet_logging
     from streams.watcher import service
 
     settings = load_settings()
-    configure_logging("ERROR")
+    quiet_logging()
     results = asyncio.run(
         service.rescan(watcher_config(settings), root=root, confirm_removals=confirm_removals)
     )
+    faults = [result for result in results.values() if isinstance(result, Away)]
+    if faults and len(faults) == len(results):
+        raise faults[0]
     if as_json:
         typer.echo(json.dumps({name: _as_json(result) for name, result in results.items()}))
     else:

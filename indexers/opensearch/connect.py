@@ -15,7 +15,7 @@ from opensearchpy import AIOHttpConnection, AsyncOpenSearch, JSONSerializer
 from opensearchpy.exceptions import ConnectionError as Unreachable
 from opensearchpy.exceptions import ConnectionTimeout, TransportError
 
-from indexers.errors import ConfigurationError, RefusedRequest, Transient
+from indexers.errors import Away, ConfigurationError, RefusedRequest, Transient
 from indexers.settings import OpenSearchSettings
 
 Method = Literal["GET", "POST", "PUT", "DELETE"]
@@ -96,9 +96,9 @@ async def request(
 
 def _translated(fault: TransportError) -> Exception:
     if isinstance(fault, ConnectionTimeout):
-        return Transient("OpenSearch did not answer in time")
+        return Away("OpenSearch", "OpenSearch did not answer in time")
     if isinstance(fault, Unreachable):
-        return Transient(f"OpenSearch can't be reached: {fault.error}")
+        return Away("OpenSearch", f"OpenSearch can't be reached: {fault.error}")
     status = int(fault.status_code)
     error_type, reason = _cause(fault)
     if is_transient(status, error_type):

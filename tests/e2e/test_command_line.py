@@ -94,3 +94,34 @@ def test_settings_as_environment_reads_back() -> None:
     assert "HOPLINE_EMBED__BATCH_RECORDS=7" in lines
     again = hopline("settings", "--env", **dict(line.split("=", 1) for line in lines))
     assert again.stdout == done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "service"),
+    [
+        (("rescan",), "Kafka"),
+        (("rebuild", "--yes"), "Kafka"),
+        (("write", "hello"), "Kafka"),
+        (("dlq", "list"), "Kafka"),
+        (("verify",), "OpenSearch"),
+    ],
+)
+def test_command_without_its_engine_says_in_one_line_what_to_do(
+    tmp_path: Path, arguments: tuple[str, ...], service: str
+) -> None:
+    vaults = json.dumps([{"name": "notes", "path": str(tmp_path)}])
+    nothing = {
+        "HOPLINE_LOCAL__DATA_DIR": str(tmp_path / "data"),
+        "HOPLINE_LOCAL__KAFKA_PORT": "9",
+        "HOPLINE_LOCAL__OPENSEARCH_PORT": "9",
+        "HOPLINE_VAULTS": vaults,
+    }
+    address = {"Kafka": "127.0.0.1:9", "OpenSearch": "http://127.0.0.1:9"}[service]
+    done = hopline(*arguments, **nothing)
+    said = f"hopline: {service} doesn't answer at {address}: is Hopline running? `hopline status`, `hopline up`\n"
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", said)
+    theirs = nothing | {"HOPLINE_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:9", "HOPLINE_OPENSEARCH__URL": address}
+    if service == "Kafka":
+        del theirs["HOPLINE_OPENSEARCH__URL"]
+    done = hopline(*arguments, **theirs)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
