@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from hopline.cli.progress import say
+
 #: What it shows, the query, and a note that must be among the hits.
 SEARCHES = (
     (
@@ -28,17 +30,25 @@ def demo(
 ) -> None:
     """Start Hopline on the example vault with data of its own, and search it three times.
 
-    It stays running for you to try; a demo that fails stops what it had started.
+    It stays running for you to try, and a second `hopline demo` searches it again. A demo that fails stops
+    what it had started.
     """
     from hopline.local import demo as steps
 
     if down:
-        typer.echo("the demo is stopped" if steps.stop_demo(typer.echo) else "no demo is running")
+        say("the demo is stopped" if steps.stop_demo(say) else "no demo is running")
+        return
+    if steps.is_running():
+        say(
+            "the demo is running already: searching it again (`make demo-down`, then `make demo`, starts anew)"
+        )
+        _run()
         return
     try:
+        steps.begin_anew(say)
         _run()
     except BaseException:
-        steps.stop_demo(typer.echo)
+        steps.stop_demo(say)
         raise
 
 
@@ -46,13 +56,12 @@ def _run() -> None:
     from hopline.local import demo as steps
     from indexers.errors import HoplineError
 
-    steps.begin_anew(typer.echo)
     commands = steps.DemoCommands.on_demo()
     _title("Starting Hopline on examples/vault")
     commands.show("up")
     _title("Indexing")
-    files = steps.wait_searchable(commands, typer.echo)
-    typer.echo(f"  {files} notes are searchable")
+    files = steps.wait_searchable(commands, say)
+    say(f"  {files} notes are searchable")
     for what, query, expected in SEARCHES:
         _title(f'{what}: hopline search "{query}"')
         found = [hit["path"] for hit in commands.answer("search", query, "--limit", "5")["hits"]]
@@ -60,18 +69,19 @@ def _run() -> None:
             raise HoplineError(f"{expected} was not found for {query!r}, but {found}")
         commands.show("search", query, "--limit", "3")
     _title("Try next")
-    typer.echo(
+    say(
         f"  export HOPLINE_CONFIG={steps.config_file()}\n"
         f"  source .venv/bin/activate\n"
         f'  hopline search "who is on call for payouts"        # any question\n'
         f"  hopline search INC-2041 --explain                  # every factor of the score\n"
         f"  hopline status                                     # processes, lag, the watcher\n"
         f"Edit a note in {steps.example_vault()}: it is found within a second or two.\n"
-        f"On your own notes: unset HOPLINE_CONFIG; hopline up --vault ~/notes\n"
-        f"Stop the demo: make demo-down"
+        f"Stop the demo: make demo-down\n"
+        f"Then your own notes: unset HOPLINE_CONFIG; hopline up --vault ~/notes\n"
+        f"Remove what the demo kept: rm -r {steps.demo_dir()}"
     )
 
 
 def _title(text: str) -> None:
-    typer.echo()
-    typer.secho(f"== {text}", bold=True)
+    say()
+    say(f"== {text}", bold=True)

@@ -17,6 +17,7 @@ from hopline.local.down import stop_stack
 from hopline.local.folders import StackFolders
 from hopline.local.maven import Say
 from hopline.local.ports import free_ports, is_free
+from hopline.local.up import is_held
 from hopline.settings import LocalSettings, default_data_dir
 from indexers.errors import ConfigurationError, HoplineError
 from search_api.settings import ApiSettings
@@ -53,6 +54,11 @@ def example_vault() -> Path:
 
 def config_file() -> Path:
     return demo_dir() / "demo.toml"
+
+
+def is_running() -> bool:
+    """It may still be starting: `hopline up` waits for that."""
+    return config_file().is_file() and is_held(StackFolders(demo_dir()).lock)
 
 
 def begin_anew(say: Say) -> None:

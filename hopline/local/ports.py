@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import psutil
 
@@ -41,14 +41,22 @@ def owner(port: int) -> str | None:
         return None
 
 
-def require_free(port: int, *, use: str, setting: str, host: str = LOOPBACK) -> None:
-    """Raises ConfigurationError naming the port, who holds it and the setting that moves it."""
+def require_free(
+    port: int,
+    *,
+    use: str,
+    setting: str,
+    host: str = LOOPBACK,
+    stop_with: Callable[[int], str | None] = lambda _: None,
+) -> None:
+    """Raises ConfigurationError naming the port, who holds it, how to stop that and the setting that moves it."""
     if port == 0 or is_free(port, host):
         return
     who = owner(port)
     held = f" by {who}" if who else " by another process"
+    stop = stop_with(port) or "stop it"
     raise ConfigurationError(
-        f"port {port} ({use}) is taken{held}: stop it, or choose another port with {setting}"
+        f"port {port} ({use}) is taken{held}: {stop}, or choose another port with {setting}"
     )
 
 

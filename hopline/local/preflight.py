@@ -16,7 +16,8 @@ from hopline.local.java import Java, find_java
 from hopline.local.maven import Say
 from hopline.local.ports import require_free
 from hopline.local.processes import OsUser, engine_user
-from hopline.settings import Settings
+from hopline.local.state import StackState, read_state
+from hopline.settings import Settings, default_data_dir
 from indexers.errors import ConfigurationError
 from indexers.settings import EmbedderSettings
 
@@ -100,13 +101,38 @@ def require_ports(settings: Settings, own: OwnEngines, *, engines_only: bool) ->
     local, api = settings.local, settings.api
     if own.kafka:
         for port, use in ((local.kafka_port, "Kafka"), (local.kafka_port + 1, "Kafka's controller")):
-            require_free(port, use=use, setting="HOPLINE_LOCAL__KAFKA_PORT")
+            require_free(port, use=use, setting="HOPLINE_LOCAL__KAFKA_PORT", stop_with=_stop_with)
     if own.opensearch:
         node = local.opensearch_port
         for port, use in ((node, "OpenSearch"), (node + 1, "OpenSearch's transport")):
-            require_free(port, use=use, setting="HOPLINE_LOCAL__OPENSEARCH_PORT")
+            require_free(port, use=use, setting="HOPLINE_LOCAL__OPENSEARCH_PORT", stop_with=_stop_with)
     if not engines_only:
-        require_free(api.port, use="the query service", setting="HOPLINE_API__PORT", host=api.host)
+        require_free(
+            api.port,
+            use="the query service",
+            setting="HOPLINE_API__PORT",
+            host=api.host,
+            stop_with=_stop_with,
+        )
+
+
+def _stop_with(port: int) -> str | None:
+    """How to stop another stack of Hopline that holds the port: the demo, or that of the usual data folder."""
+    stacks = {
+        default_data_dir().with_name("hopline-demo"): "that is Hopline's demo: `make demo-down` stops it",
+        default_data_dir(): "that is another Hopline: `hopline down` without these settings stops it",
+    }
+    for folder, said in stacks.items():
+        state = read_state(StackFolders(folder).state)
+        if state is not None and state.supervised and port in _ports(state):
+            return said
+    return None
+
+
+def _ports(state: StackState) -> set[int]:
+    """An engine's second port is the next one."""
+    first = {p.name: int(p.url.rpartition(":")[2] or 0) for p in state.processes}
+    return {*first.values(), *(port + 1 for name, port in first.items() if name in {"kafka", "opensearch"})}
 
 
 def node_user(settings: Settings) -> OsUser | None:

@@ -96,7 +96,7 @@ def _await_other(folders: StackFolders, say: Say) -> StackState:
     """Until the stack that another command starts is ready. Raises HoplineError where that fails."""
     told = False
     while True:
-        held = _is_held(folders.lock)
+        held = is_held(folders.lock)
         state = read_state(folders.state)
         if state is not None and state.supervised and state.phase == "running":
             return state
@@ -245,7 +245,8 @@ def _terminated_like_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _is_held(lock: Path) -> bool:
+def is_held(lock: Path) -> bool:
+    """By a supervisor, or by a command that is about to start one."""
     with _lock(lock) as stream:
         return stream is None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -14,9 +15,11 @@ from typing import Any
 
 import pytest
 
+from hopline.local import demo, preflight
 from hopline.local.folders import StackFolders
+from hopline.local.ports import free_ports
 from hopline.local.processes import ProcessMark
-from hopline.local.state import StackState, write_whole
+from hopline.local.state import ProcessState, StackState, write_whole
 from hopline.local.status import StackReport
 from hopline.local.up import UpRequest, forget_vault, start_stack
 from hopline.local.vaults import name_vaults, read_remembered, remember
@@ -156,3 +159,36 @@ def test_embedder_that_cannot_load_is_refused_before_anything_starts(
 def test_status_is_unhealthy_when_a_vault_is_gone_or_held(root: dict[str, Any], *, healthy: bool) -> None:
     found = StackReport(running=True, phase="running", message="", processes=[], vaults=[root])
     assert found.healthy is healthy
+
+
+def test_taken_port_names_the_demo_and_how_to_stop_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preflight, "default_data_dir", lambda: tmp_path / "hopline")
+    first = free_ports(2)
+    node = ProcessState(
+        name="opensearch", phase="ready", log="", grace_seconds=1.0, url=f"http://127.0.0.1:{first}"
+    )
+    write_whole(StackFolders(tmp_path / "hopline-demo").state, state_of(processes=[node]))
+    settings = Settings(local=LocalSettings(data_dir=tmp_path / "mine", opensearch_port=first))
+    with (
+        socket.create_server(("127.0.0.1", first + 1)),
+        pytest.raises(
+            ConfigurationError, match="Hopline's demo: `make demo-down` stops it, or choose another"
+        ),
+    ):
+        preflight.require_ports(
+            settings, preflight.OwnEngines(kafka=False, opensearch=True), engines_only=True
+        )
+
+
+def test_demo_that_runs_or_starts_is_not_wiped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "default_data_dir", lambda: tmp_path / "hopline")
+    assert not demo.is_running()
+    folders = StackFolders(tmp_path / "hopline-demo")
+    folders.lock.parent.mkdir(parents=True)
+    (tmp_path / "hopline-demo" / "demo.toml").write_text("", encoding="utf-8")
+    assert not demo.is_running()
+    with folders.lock.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert demo.is_running()
