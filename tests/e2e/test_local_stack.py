@@ -210,9 +210,13 @@ def test_foreground_stops_everything_on_interrupt(local: LocalStack) -> None:
     local.kafka_only()
     running = local.begin("up", "--engines-only", "--foreground")
     assert running.stdout is not None
+    said = ""
     for line in running.stdout:
-        if "kafka is ready" in line:
+        said += line
+        if "Ctrl-C stops everything" in line:
             break
+    assert "kafka is ready" in said
+    assert f"hopline is ready: 127.0.0.1:{local.kafka_port}" in said
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=60)
     assert (running.returncode, err) == (0, "")
@@ -373,3 +377,36 @@ def test_named_vault_is_indexed_searched_and_remembered(local: LocalStack, stack
 
     assert local.run("verify")[0] == 0
     assert local.run("down")[0] == 0
+
+
+def test_two_vaults_named_at_once_are_both_found_with_the_one_key(
+    local: LocalStack, stack: Stack, prefix: str
+) -> None:
+    folders = [local.data_dir.parent / name for name in ("alpha", "beta")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "note.md").write_text(f"# {folder.name}\nThe word is quokka.\n", encoding="utf-8")
+    local.settings |= {
+        "HOPLINE_PREFIX": prefix,
+        "HOPLINE_KAFKA__BOOTSTRAP_SERVERS": stack.kafka_servers,
+        "HOPLINE_OPENSEARCH__URL": stack.opensearch_url,
+        "HOPLINE_API__PORT": str(free_ports()),
+    }
+    code, _, err = local.run("up", "--vault", str(folders[0]), "--vault", str(folders[1]))
+    assert (code, err) == (0, "")
+    end = time.monotonic() + 60
+    while len(found := json.loads(local.run("search", "quokka", "--json")[1])["hits"]) < len(folders):
+        assert time.monotonic() < end
+    assert sorted(hit["title"] for hit in found) == ["alpha", "beta"]
+
+    assert local.run("up", "--forget-vault", "beta")[0] == 1
+    folders[1].rename(local.data_dir.parent / "away")
+    end = time.monotonic() + 60
+    while local.run("status")[0] != 1:
+        assert time.monotonic() < end
+        time.sleep(1)
+    code, out, _ = local.run("status")
+    assert (code, "vault beta: UNAVAILABLE" in out, str(local.data_dir / "logs") in out) == (1, True, True)
+
+    assert local.run("down")[0] == 0
+    assert local.run("up", "--forget-vault", "beta")[0] == 0
