@@ -16,6 +16,7 @@ from datetime import date, datetime
 import yaml
 
 from indexers.domain.names import fold
+from indexers.domain.text import REPLACEMENT, storable
 
 #: A value of the block: a string, or the strings of a list (deeper values are left out).
 Value = str | tuple[str, ...]
@@ -25,6 +26,7 @@ DOC_TYPES = ("note", "memory", "context", "skill", "session_summary")
 WARNING_NOT_YAML = "frontmatter_not_yaml"
 WARNING_NEARLY_YAML = "frontmatter_nearly_yaml"
 WARNING_TOO_LARGE = "frontmatter_too_large"
+WARNING_REPLACED = "frontmatter_characters_replaced"
 WARNING_INVALID_DATE = "frontmatter_invalid_date"
 WARNING_UNKNOWN_DOC_TYPE = "frontmatter_unknown_doc_type"
 
@@ -108,7 +110,8 @@ def _block_span(text: str) -> tuple[int, int, int] | None:
     return opening.end(), closing.start(), closing.end()
 
 
-def _frontmatter(values: dict[str, Value], body_start: int, warnings: list[str]) -> Frontmatter:
+def _frontmatter(written: dict[str, Value], body_start: int, warnings: list[str]) -> Frontmatter:
+    values = {key: _storable(value, warnings) for key, value in written.items()}
     doc_type = _scalar(values.get("doc_type"))
     if doc_type is not None and doc_type not in DOC_TYPES:
         warnings.append(WARNING_UNKNOWN_DOC_TYPE)
@@ -141,6 +144,16 @@ def _scalar(value: Value | None) -> str | None:
         return None
     line = " ".join(unicodedata.normalize("NFC", text).split())[:_MAX_CHARACTERS]
     return None if line.casefold() in _NULLS else line
+
+
+def _storable(value: Value, warnings: list[str]) -> Value:
+    """YAML can escape what no file holds: one such character must not cost the whole note."""
+    if not isinstance(value, str):
+        return tuple(str(_storable(item, warnings)) for item in value)
+    kept = storable(value)
+    if kept.count(REPLACEMENT) > value.count(REPLACEMENT):
+        warnings.append(WARNING_REPLACED)
+    return kept
 
 
 def _items(value: Value | None, separator: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ more than one undecodable sequence in ten bytes. Fewer become U+FFFD, with a war
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 #: Undecodable sequences per byte up to which a file is text: covers Latin-1 prose, not CP949 or binaries.
@@ -21,6 +22,8 @@ WARNING_REPLACED = "invalid_utf8_replaced"
 WARNING_TRUNCATED = "truncated"
 
 REPLACEMENT = "\ufffd"
+
+_NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +52,14 @@ def decode_text(raw: bytes, *, max_bytes: int) -> DecodedText:
     if bad:
         warnings = (*warnings, WARNING_REPLACED)
     return DecodedText(text=text, left_out_bytes=left_out, warnings=warnings, is_text=True)
+
+
+def storable(text: str) -> str:
+    """What an escape can say and no file holds: pairs of surrogates are joined; lone ones and NUL are U+FFFD."""
+    if _NOT_STORABLE.search(text) is None:
+        return text
+    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return joined.replace("\x00", REPLACEMENT)
 
 
 def is_mostly_text(bad: int, size: int) -> bool:

@@ -18,6 +18,7 @@ from markdown_it.rules_inline import image as parse_image
 from markdown_it.rules_inline import link as parse_link
 
 from indexers.domain.names import NOTE_SUFFIXES, LinkType, is_attachment
+from indexers.domain.text import storable
 
 ENVIRONMENT_KEY = "hopline"
 #: Characters that all failed attempts to read one paragraph's brackets as links may scan.
@@ -169,7 +170,7 @@ def _bounded(state: StateInline, silent: bool, rule: InlineRule) -> bool:  # noq
 def _reference(attributes: dict[str, str | int | float], start: int, state: StateInline) -> RawLink | None:
     href = str(attributes.get("href") or attributes.get("src") or "")
     path, mark, fragment = href.partition("#")
-    path = unquote(path.partition("?")[0]).strip()
+    path = storable(unquote(path.partition("?")[0])).strip()
     name = path.rpartition("/")[2].lower()
     local = path and not _SCHEME.match(path) and not path.startswith("//") and "\\" not in path
     if not local or not name or not (name.endswith(NOTE_SUFFIXES) or "." not in name.strip(".")):
@@ -181,7 +182,7 @@ def _reference(attributes: dict[str, str | int | float], start: int, state: Stat
         end=state.pos,
         target=path,
         display=" ".join(state.src[start + label + 1 : close].split()) or None,
-        fragment=f"#{unquote(fragment)}" if mark and fragment else None,
+        fragment=f"#{storable(unquote(fragment))}" if mark and fragment else None,
         link_type="reference",
     )
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 import random
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -99,6 +100,47 @@ class Words:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(re.findall(r"\S{1,3}", text)) for text in texts]
+
+
+ESCAPES = [r"\ud800", r"\udfff", r"\ud83d\ude00", r"\0", r"\x00", r"\U0000D800", "a", " ", ",", "#", "/"]
+FIELDS = [
+    "title",
+    "tags",
+    "aliases",
+    "category",
+    "type",
+    "source",
+    "created",
+    "updated",
+    "valid_from",
+    "other",
+]
+FORMS = ['{}: "{}"', '{}: ["{}", b]', '{}: &a "{}"', '{}: x: "{}"']
+
+
+def strings_of(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | tuple | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from strings_of(item)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(FORMS),
+            st.sampled_from(FIELDS),
+            st.lists(st.sampled_from(ESCAPES)).map("".join),
+        )
+    ),
+    markdown.filter(lambda text: re.search("[\x00\ud800-\udfff]", text) is None),
+)
+@settings(max_examples=300, deadline=None)
+def test_nothing_of_a_note_holds_what_no_file_holds(fields: list[tuple[str, str, str]], body: str) -> None:
+    block = "".join(f"{form.format(name, value)}\n" for form, name, value in fields)
+    note = parse(f"---\n{block}---\n{body} [x](a%00.md)", path="a.md", frontmatter_max_bytes=65_536)
+    assert [said for said in strings_of(asdict(note)) if re.search("[\x00\ud800-\udfff]", said)] == []
 
 
 @given(markdown)

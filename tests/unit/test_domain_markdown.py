@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -210,6 +211,38 @@ def test_hostile_frontmatter_is_bounded(block: str) -> None:
     started = time.monotonic()
     assert "Body" in read(f"---\n{block}\n---\nBody words.").abstract + "Body"
     assert time.monotonic() - started < 5
+
+
+REPLACED = ("frontmatter_characters_replaced",)
+
+
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        (r'title: "a\ud800b"', Frontmatter(title="a\ufffdb", warnings=REPLACED)),
+        (r'title: "a\0b"', Frontmatter(title="a\ufffdb", warnings=REPLACED)),
+        (r'title: "\udc00\ud800"', Frontmatter(title="\ufffd\ufffd", warnings=REPLACED)),
+        (r'title: "\ud83d\ude00"', Frontmatter(title="\U0001f600")),
+        (r'tags: ["x\ud800", y]', Frontmatter(tags=("x\ufffd", "y"), warnings=REPLACED)),
+        (r'aliases: ["x\x00"]', Frontmatter(aliases=("x\ufffd",), warnings=REPLACED)),
+        (r'category: "\udfff"', Frontmatter(category="\ufffd", warnings=REPLACED)),
+        (r'source: &s "\ud800"', Frontmatter(source="\ufffd", warnings=REPLACED)),
+        (r'created: "\ud800"', Frontmatter(warnings=(*REPLACED, "frontmatter_invalid_date"))),
+        (r'type: "\0"', Frontmatter(warnings=(*REPLACED, "frontmatter_unknown_doc_type"))),
+        (
+            'title: "a\\ud800"\nsource: b: c',
+            Frontmatter(title="a\ufffd", source="b: c", warnings=("frontmatter_nearly_yaml", *REPLACED)),
+        ),
+    ],
+)
+def test_what_yaml_escapes_and_no_file_holds_is_replaced(block: str, expected: Frontmatter) -> None:
+    text = f"---\n{block}\n---\n"
+    assert read(text).frontmatter == replace(expected, body_start=len(text))
+
+
+def test_an_escaped_nul_in_a_link_is_replaced() -> None:
+    [link] = read("[x](a%00b.md#%00)").links
+    assert (link.target, link.occurrences[0].heading) == ("a\ufffdb.md", "#\ufffd")
 
 
 def test_too_large_frontmatter_is_body() -> None:
