@@ -105,6 +105,7 @@ class LocalVaultFiles:
         if not _stays_inside(root, os.path.relpath(target, root)):
             msg = f"{wanted!r} leads out of the vault through a symlink"
             raise ValueError(msg)
+        _refuse_what_is_no_file(wanted, target, folder)
         _replace(Path(target), content)
         return self.entry(wanted)
 
@@ -197,6 +198,21 @@ def _names(folder: str, segment: str) -> list[str]:
 
 def _stays_inside(root: str, path: str) -> bool:
     return is_inside(root, os.path.realpath(os.path.join(root, path)))  # noqa: PTH118 - str all the way
+
+
+def _refuse_what_is_no_file(path: str, target: str, folder: str) -> None:
+    """A pipe, a socket, a device or a loop of symlinks is somebody's: a rename would take it away."""
+    try:
+        mode = os.lstat(target).st_mode
+    except FileNotFoundError:
+        parent = os.path.dirname(target)  # noqa: PTH120 - str all the way
+        if parent != folder and not os.path.lexists(parent):
+            msg = f"{path!r} can't be written: it is a symlink into a folder that is missing"
+            raise ValueError(msg) from None
+        return
+    if not stat.S_ISREG(mode):
+        msg = f"{path!r} can't be written: what stands there is no file"
+        raise ValueError(msg)
 
 
 def _replace(target: Path, content: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,23 @@ from indexers.ports import VaultFiles
 from indexers.settings import VaultRoot
 from indexers.vault.content import read_content
 from indexers.vault.roots import files_of
+
+#: Faults of the path itself: waiting mends none of them. Any other is the vault's, or this machine's.
+PATH_ERRORS = frozenset(
+    {
+        errno.EACCES,
+        errno.EEXIST,
+        errno.EILSEQ,
+        errno.EINVAL,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ENOTDIR,
+        errno.ENXIO,
+        errno.EOVERFLOW,
+        errno.EPERM,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +64,11 @@ class Vaults:
         except FileNotFoundError:
             self._away_since.pop(namespace, None)
             raise
-        except (ValueError, PermissionError, IsADirectoryError, NotADirectoryError) as exc:
+        except (ValueError, OSError) as exc:
+            if isinstance(exc, OSError) and exc.errno not in PATH_ERRORS:
+                raise self._away(document, f"the vault: {exc}") from exc
             self._away_since.pop(namespace, None)
             raise PoisonRecord("unreadable_reference", f"{document.path}: {exc}") from exc
-        except OSError as exc:
-            raise self._away(document, f"the vault: {exc}") from exc
         else:
             self._away_since.pop(namespace, None)
 

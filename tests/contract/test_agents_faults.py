@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import tracemalloc
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
@@ -12,8 +14,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from indexers.errors import PoisonRecord, Transient
 from indexers.opensearch.gate import Gate, RowWrite
 from indexers.opensearch.rows import Index, LinkRow
+from streams.agents.vaults import Vaults
 from streams.events import MemoryWrite, new_event_id
 from streams.memory import memory_write
 from streams.settings import AgentSettings, KafkaSettings
@@ -184,6 +188,73 @@ async def test_a_reference_that_changes_between_the_looks_ends_as_it_is(rig: Rig
 def waited_for_the_vault(rig: Rig) -> float:
     registry = rig.ingest.context.metrics.registry
     return registry.get_sample_value("hopline_stream_retries_total", {"dependency": "vault"}) or 0.0
+
+
+@pytest.mark.parametrize("kind", ["loop", "pipe", "folder", "into a missing folder", "outside"])
+async def test_a_memory_at_a_path_of_something_else_costs_itself_at_once(
+    rig: Rig, tmp_path: Path, kind: str
+) -> None:
+    """No file, or a link out of the vault: the record is a dead letter, and its neighbour is indexed."""
+    event = note(rig)
+    place = rig.root.path / event.path
+    place.parent.mkdir(parents=True)
+    outside = tmp_path / "outside.md"
+    outside.write_text("theirs")
+    match kind:
+        case "pipe":
+            os.mkfifo(place)
+        case "folder":
+            place.mkdir()
+        case _:
+            targets = {"loop": place, "into a missing folder": place.parent / "missing/x.md"}
+            place.symlink_to(targets.get(kind, outside))
+    before = place.lstat()
+    await asyncio.wait_for(rig.index(rig.written(event), rig.saved("a.md", "alpha")), 20)
+    assert [(x.agent, x.error_class) for x in await rig.letters()] == [("ingest", "unreadable_reference")]
+    assert await rig.found("alpha") == ["a.md"]
+    assert waited_for_the_vault(rig) == 0
+    assert (place.lstat(), outside.read_text()) == (before, "theirs")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (errno.ELOOP, "unreadable_reference"),
+        (errno.ENAMETOOLONG, "unreadable_reference"),
+        (errno.EISDIR, "unreadable_reference"),
+        (errno.ENOTDIR, "unreadable_reference"),
+        (errno.EINVAL, "unreadable_reference"),
+        (errno.ENXIO, "unreadable_reference"),
+        (errno.EACCES, "unreadable_reference"),
+        (errno.ESTALE, None),
+        (errno.EIO, None),
+        (errno.ENOTCONN, None),
+        (errno.ETIMEDOUT, None),
+        (errno.ENOSPC, None),
+    ],
+)
+def test_faults_of_a_path_are_not_those_of_its_vault(tmp_path: Path, error: int, kind: str | None) -> None:
+    root = vault_root(tmp_path)
+    vaults = Vaults.of_roots([root], patience_seconds=60)
+    with (
+        pytest.raises(PoisonRecord if kind else Transient) as caught,
+        vaults.reach(root.namespace.document("a.md")),
+    ):
+        raise OSError(error, os.strerror(error))
+    assert getattr(caught.value, "error_class", None) == kind
+
+
+async def test_a_note_of_characters_that_no_file_holds_is_indexed(rig: Rig) -> None:
+    await rig.index(
+        rig.saved(
+            "a.md", '---\ntitle: "a\\ud800"\ntags: ["x\\0"]\nsource: "\\udfff"\n---\nalpha [b](c%00.md)'
+        )
+    )
+    row = (await rig.documents())["a.md"]
+    assert (row["title"], row["tags"], row["source"]) == ("a\ufffd", ["x\ufffd"], "\ufffd")
+    assert row["warnings"] == ["frontmatter_characters_replaced"]
+    assert msgspec.json.decode(msgspec.json.encode(row)) == row
+    assert (await rig.letters(), await rig.verified()) == ([], {})
 
 
 async def test_a_vault_that_stays_away_costs_its_own_records_and_no_neighbour(

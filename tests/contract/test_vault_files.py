@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -20,6 +22,33 @@ from indexers.vault.local import LocalVaultFiles
 
 NFC = "회의록.md"
 NFD = unicodedata.normalize("NFD", NFC)
+
+
+def put_no_file(path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something of this kind at the path; what it needs stands beside it."""
+    match kind:
+        case "loop":
+            path.symlink_to(path.name)
+        case "long loop":
+            path.symlink_to("other.md")
+            (path.parent / "other.md").symlink_to(path.name)
+        case "pipe":
+            os.mkfifo(path)
+        case "link to a pipe":
+            os.mkfifo(path.parent / "pipe.md")
+            path.symlink_to("pipe.md")
+        case "socket":
+            monkeypatch.chdir(path.parent)  # its address has a narrow limit
+            with socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(path.name)
+        case "folder":
+            path.mkdir()
+        case _:
+            path.symlink_to("missing/x.md")
+
+
+def tree_of(root: Path) -> dict[str, int]:
+    return {p.name: stat.S_IFMT(p.lstat().st_mode) for p in root.iterdir()}
 
 
 class VaultFilesConformance(ABC):
@@ -248,6 +277,18 @@ class TestLocalVaultFiles(VaultFilesConformance):
         for path in ("pipe.md", "folder.md", "dangling.md"):
             with pytest.raises(FileNotFoundError):
                 files.read(path)
+
+    @pytest.mark.parametrize(
+        "kind", ["loop", "long loop", "pipe", "link to a pipe", "socket", "folder", "into a missing folder"]
+    )
+    def test_what_is_no_file_is_never_replaced(
+        self, files: LocalVaultFiles, root: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    ) -> None:
+        put_no_file(root / "x.md", kind, monkeypatch)
+        before = tree_of(root)
+        with pytest.raises(ValueError, match="can't be written"):
+            files.write_atomic("x.md", b"new")
+        assert tree_of(root) == before
 
     def test_names_that_are_no_text_are_reported(self, files: LocalVaultFiles, root: Path) -> None:
         raw = os.fsencode(root)

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from indexers.domain import hashing, memory_file
 from indexers.domain.text import CUT_MARGIN_BYTES
+from indexers.errors import Transient
 from indexers.planning import FileContent
 from indexers.ports import VaultFiles
 from indexers.vault.content import read_content
@@ -55,6 +56,15 @@ def materialise(event: MemoryWrite, vaults: Vaults, known: Collection[str]) -> s
     as it is, and the word of it follows. A file that somebody deleted since can't be told from one that was
     never written: it is written (again), because losing an accepted write is worse.
     """
+    key = event.document
+    try:
+        return _materialised(event, vaults, known)
+    except FileNotFoundError as exc:
+        # The file or its folder went between two looks: the next try sees them as they are then.
+        raise Transient(f"{key.path}: {exc}") from exc
+
+
+def _materialised(event: MemoryWrite, vaults: Vaults, known: Collection[str]) -> str | None:
     key, raw = event.document, render(event)
     with vaults.reach(key) as files:
         present = _present_hash(files, key.path)
