@@ -7,11 +7,13 @@ import sys
 
 import typer
 
+from hopline.cli.terminal import visible
+
 
 def say(text: str = "", *, bold: bool = False) -> None:
     """One line. Where nobody reads any more (`hopline up | head`), the command goes on and says nothing."""
     try:
-        typer.secho(text, bold=bold)
+        typer.secho(visible(text), bold=bold)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from hopline.cli.terminal import visible
+
 
 def register(app: typer.Typer) -> None:
     app.command("settings")(settings_command)
@@ -40,6 +42,6 @@ def settings_command(
             typer.echo(f"# {entry.description}\n{'' if entry.changed else '#'}{entry.env}={entry.value}")
         else:
             mark = "*" if entry.changed else " "
-            typer.echo(f"{mark} {entry.env} = {entry.value}\n      {entry.description}")
+            typer.echo(visible(f"{mark} {entry.env} = {entry.value}\n      {entry.description}"))
     if not as_env:
         typer.echo("* differs from the default. A file sets the same names: [opensearch] url = …")

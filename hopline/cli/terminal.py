@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-from rich.console import Console
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.console import Console
 
-from hopline.answers import LinkPlace
+    from hopline.answers import LinkPlace
 
 
 def console() -> Console:
     """Colours and highlights only on a terminal (NO_COLOR is respected); a pipe gets whole lines."""
+    from rich.console import Console
+
     terminal = sys.stdout.isatty()
     return Console(highlight=False, soft_wrap=not terminal, no_color=None if terminal else True, emoji=False)
 
 
 def print_json(value: Any) -> None:
+    import msgspec
+
     sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
     sys.stdout.flush()
 
@@ -29,6 +32,8 @@ def visible(text: str) -> str:
 
 
 def print_place(out: Console, place: LinkPlace) -> None:
+    from rich.text import Text
+
     line = Text("    ")
     line.append(visible(" ".join(place.context.split())), style="dim")
     out.print(line)
