@@ -149,6 +149,9 @@ def _show(found: StackReport) -> None:
         say(f"{process.name:12}{mark:12}{pid:14}{process.url}{extra}".rstrip())
         if not process.ready and process.log:
             say(f"{'':12}see {process.log}")
+        if process.waits:
+            names = ", ".join(process.waits.dependencies)
+            say(f"{'':12}HELD: waits for {names}; nothing finished for {process.waits.seconds:.0f} s")
     for agent, behind in found.lag.items():
         waiting = "behind by unknown" if behind is None else f"{_count(behind, 'record')} waiting"
         say(f"{agent:12}{waiting}")

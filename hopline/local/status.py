@@ -9,7 +9,7 @@ from typing import Any
 
 from hopline.local.folders import StackFolders
 from hopline.local.preflight import own_engines
-from hopline.local.readiness import kafka_answers, opensearch_answers, service_ready
+from hopline.local.readiness import get_json, kafka_answers, opensearch_answers, service_ready
 from hopline.local.state import ProcessState, StackState, read_state
 from hopline.settings import Settings
 from indexers.errors import HoplineError
@@ -19,6 +19,14 @@ from streams.topics import Topics
 from streams.watcher.status import read_statuses
 
 _AGENTS = ("ingest", "embed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waits:
+    """An agent's batch is held until these answer; nothing was finished for so long."""
+
+    dependencies: tuple[str, ...]
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +41,7 @@ class ProcessReport:
     restarts: int = 0
     last_exit: int | None = None
     log: str = ""
+    waits: Waits | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +98,15 @@ async def report(settings: Settings) -> StackReport:
     )
 
 
+def waits_of(liveness: Mapping[str, Any]) -> Waits | None:
+    """From what `/livez` of an agent says."""
+    names = liveness.get("holding_on")
+    if not names or not isinstance(names, list):
+        return None
+    seconds = float(liveness.get("seconds_since_progress") or 0.0)
+    return Waits(dependencies=tuple(map(str, names)), seconds=seconds)
+
+
 def is_wrong(root: Mapping[str, Any]) -> bool:
     return root.get("state") in {"unavailable", "failed"} or bool(root.get("held_removals"))
 
@@ -110,6 +128,8 @@ async def _look(process: ProcessState) -> ProcessReport:
     alive = process.alive
     probe = {"kafka": kafka_answers, "opensearch": opensearch_answers}.get(process.name, service_ready)
     ready = alive and await probe(process.url)
+    asks = alive and process.name in _AGENTS
+    liveness = await asyncio.to_thread(get_json, f"{process.url}/livez") if asks else {}
     phase = process.phase if alive or process.phase in {"restarting", "crash loop", "stopped"} else "gone"
     return ProcessReport(
         name=process.name,
@@ -120,6 +140,7 @@ async def _look(process: ProcessState) -> ProcessReport:
         restarts=process.restarts,
         last_exit=process.last_exit,
         log=process.log,
+        waits=waits_of(liveness),
     )
 
 
