@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
+from hopline.cli.terminal import visible
 from indexers.errors import HoplineError
 
 if TYPE_CHECKING:
@@ -51,8 +52,7 @@ def list_command(
         typer.echo(json.dumps({"total": len(letters), "page": page, "letters": rows}, ensure_ascii=False))
         return
     for letter in shown:
-        typer.echo(f"{letter.dead_letter_id}  {letter.failed_at}  {letter.agent}  {letter.error_class}")
-        typer.echo(f"    {letter.topic}:{letter.partition}:{letter.offset}  {_one_line(letter.reason)}")
+        show_line(letter)
     if not letters:
         typer.echo("No dead letters.")
     elif not shown:
@@ -78,10 +78,7 @@ def show_command(
     if as_json:
         typer.echo(json.dumps(_whole(letter), ensure_ascii=False))
         return
-    for name, value in _summary(letter).items():
-        typer.echo(f"{name}: {value}")
-    typer.echo(f"key: {_readable(letter.key)}")
-    typer.echo(f"value ({len(letter.value or b'')} bytes): {_readable(letter.value)}")
+    show_whole(letter)
 
 
 @app.command("replay")
@@ -115,9 +112,22 @@ def replay_command(
     else:
         typer.echo(f"{replayed.sent} of {len(chosen)} sent again.")
         for letter_id, why in replayed.refused:
-            typer.echo(f"refused {letter_id}: {why}")
+            typer.echo(visible(f"refused {letter_id}: {why}"))
     if replayed.refused:
         raise typer.Exit(1)
+
+
+def show_line(letter: DeadLetter) -> None:
+    head = f"{letter.dead_letter_id}  {letter.failed_at}  {letter.agent}  {letter.error_class}"
+    place = f"{letter.topic}:{letter.partition}:{letter.offset}"
+    typer.echo(visible(f"{head}\n    {place}  {_one_line(letter.reason)}"))
+
+
+def show_whole(letter: DeadLetter) -> None:
+    for name, value in _summary(letter).items():
+        typer.echo(visible(f"{name}: {value}"))
+    typer.echo(f"key: {_readable(letter.key)}")
+    typer.echo(f"value ({len(letter.value or b'')} bytes): {_readable(letter.value)}")
 
 
 def _settings() -> Settings:
@@ -213,5 +223,5 @@ def _readable(raw: bytes | None) -> str:
 
 
 def _one_line(reason: str) -> str:
-    line = _readable(reason.encode()).replace("\n", " ")
+    line = _readable(reason.encode("utf-8", "backslashreplace")).replace("\n", " ")
     return line if len(line) <= 100 else line[:99] + "…"

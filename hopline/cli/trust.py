@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hopline.cli.terminal import visible
+
 if TYPE_CHECKING:
     from hopline.settings import Settings
     from indexers.settings import VaultRoot
@@ -47,7 +49,7 @@ def verify(
         typer.echo(json.dumps(document | ({"digests": digests} if digest else {}), ensure_ascii=False))
     else:
         for report in reports:
-            typer.echo(_as_text(report))
+            show_report(report)
         for tenant, value in digests.items():
             typer.echo(f"content of tenant {tenant}: {value}")
     raise typer.Exit(0 if all(report.clean for report in reports) else EXIT_FINDINGS)
@@ -80,7 +82,7 @@ def rebuild(
         typer.echo(json.dumps(document, ensure_ascii=False))
     else:
         for report in reports:
-            typer.echo(_as_text(report))
+            show_report(report)
     raise typer.Exit(0 if clean else EXIT_FINDINGS)
 
 
@@ -98,6 +100,7 @@ def write(  # noqa: PLR0913 - one argument per option
     as_json: JsonOption = False,
 ) -> None:
     """Write a small memory: it becomes a file of the vault and is searchable a moment later."""
+    from hopline.cli.standard import read_text
     from hopline.settings import load_settings
     from indexers.vault.roots import only_root
     from streams.logs import quiet_logging
@@ -105,11 +108,13 @@ def write(  # noqa: PLR0913 - one argument per option
     settings = load_settings()
     quiet_logging()
     chosen = only_root(settings.vaults, root)
-    content = sys.stdin.read() if text is None else text
+    content = read_text() if text is None else text
     fields = {"title": title, "tags": tag or [], "category": category, "doc_type": doc_type, "source": source}
     done = asyncio.run(_write(settings, chosen, content, fields))
     typer.echo(
-        json.dumps(done, ensure_ascii=False) if as_json else f"{done['path']}: event {done['event_id']}"
+        json.dumps(done, ensure_ascii=False)
+        if as_json
+        else visible(f"{done['path']}: event {done['event_id']}")
     )
 
 
@@ -148,6 +153,8 @@ async def _rebuild(
 
 
 async def _write(settings: Settings, root: VaultRoot, content: str, fields: dict[str, Any]) -> dict[str, str]:
+    from indexers.errors import ConfigurationError
+    from streams.connect import KafkaConnection
     from streams.events import encode
     from streams.memory import memory_write
     from streams.producer import EventProducer, OutgoingRecord
@@ -158,6 +165,14 @@ async def _write(settings: Settings, root: VaultRoot, content: str, fields: dict
     record = OutgoingRecord(
         topic=Topics(settings.prefix).memory_writes, key=event.document.record_key, value=encode(event)
     )
+    connection = KafkaConnection(servers=settings.kafka_servers, settings=settings.kafka)
+    size, most = len(record.key or b"") + len(record.value or b""), connection.max_record_bytes(record.topic)
+    if size > most:
+        msg = (
+            f"the memory is {size:,} bytes, and a record holds {most:,} (HOPLINE_KAFKA__MAX_MESSAGE_BYTES): "
+            f"make it a file, `hopline write-file PATH < FILE`"
+        )
+        raise ConfigurationError(msg)
     async with EventProducer(settings.kafka, settings.kafka_servers) as producer:
         await producer.send_all([record])
     return {"event_id": event.event_id, "doc_id": event.document.doc_id, "path": event.path}
@@ -167,6 +182,10 @@ def _say(line: str) -> None:
     """Progress, apart from the result."""
     if sys.stderr.isatty():
         typer.echo(line, err=True)
+
+
+def show_report(report: VerifyReport) -> None:
+    typer.echo(visible(_as_text(report)))
 
 
 def _as_text(report: VerifyReport) -> str:

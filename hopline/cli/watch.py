@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hopline.cli.terminal import visible
 from indexers.errors import Away, HoplineError
 
 if TYPE_CHECKING:
@@ -87,8 +89,7 @@ def rescan(
     if as_json:
         typer.echo(json.dumps({name: _as_json(result) for name, result in results.items()}))
     else:
-        for name, result in results.items():
-            typer.echo(_as_text(name, result))
+        show_results(results)
     failed = any(isinstance(result, HoplineError) for result in results.values())
     held = any(not isinstance(result, HoplineError) and result.held for result in results.values())
     raise typer.Exit(EXIT_ROOT_FAILED if failed else EXIT_HELD if held else 0)
@@ -101,7 +102,7 @@ def write_file(path: str, *, root: RootOption = None) -> None:
 
     settings = load_settings()
     chosen = only_root(watcher_config(settings).roots, root)
-    typer.echo(_write(chosen, path, sys.stdin.buffer.read()))
+    typer.echo(visible(_write(chosen, path, sys.stdin.buffer.read())))
 
 
 def _write(root: VaultRoot, path: str, content: bytes) -> str:
@@ -113,6 +114,11 @@ def _write(root: VaultRoot, path: str, content: bytes) -> str:
         msg = f"{path} was not written to {root.name}: {exc}"
         raise HoplineError(msg) from exc
     return f"{entry.path}: {entry.size} bytes, document {root.namespace.document(entry.path).doc_id}"
+
+
+def show_results(results: Mapping[str, ScanReport | HoplineError]) -> None:
+    for name, result in results.items():
+        typer.echo(visible(_as_text(name, result)))
 
 
 def _as_text(name: str, result: ScanReport | HoplineError) -> str:

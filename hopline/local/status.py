@@ -124,16 +124,20 @@ def _why_not(state: StackState | None, left: list[ProcessState]) -> str:
     return state.message if state is not None else ""
 
 
+def phase_of(process: ProcessState) -> str:
+    """The supervisor's word, but for a process that has just ended: one not started yet has none to miss."""
+    return process.phase if process.alive or process.pid is None else "gone"
+
+
 async def _look(process: ProcessState) -> ProcessReport:
     alive = process.alive
     probe = {"kafka": kafka_answers, "opensearch": opensearch_answers}.get(process.name, service_ready)
     ready = alive and await probe(process.url)
     asks = alive and process.name in _AGENTS
     liveness = await asyncio.to_thread(get_json, f"{process.url}/livez") if asks else {}
-    phase = process.phase if alive or process.phase in {"restarting", "crash loop", "stopped"} else "gone"
     return ProcessReport(
         name=process.name,
-        phase=phase,
+        phase=phase_of(process),
         ready=ready,
         url=process.url,
         pid=process.pid if alive else None,
