@@ -10,7 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from hopline.answers import BacklinkPage, ContentPage, Document, LinkPage, Problem, SearchPage
-from indexers.errors import HoplineError, Transient
+from indexers.errors import HoplineError, Transient, WrongUsage
 
 T = TypeVar("T")
 Part = Literal["keyword", "vector"]
@@ -31,6 +31,12 @@ class ApiError(HoplineError):
 class NotAuthorised(ApiError):  # noqa: N818 - named as what happened
     """No key, or not one that the service knows."""
 
+    def __str__(self) -> str:
+        return (
+            f"the service at this address doesn't know the key. {super().__str__()}\n"
+            "  Check HOPLINE_API_KEY; `hopline keys show` prints the local one"
+        )
+
 
 class NotFound(ApiError):  # noqa: N818 - see above
     """No such document, or not one that the key may see."""
@@ -40,7 +46,7 @@ class OutOfStep(ApiError):  # noqa: N818 - see above
     """The file has changed since it was indexed: ask again in a moment."""
 
 
-class InvalidRequest(ApiError):  # noqa: N818 - see above
+class InvalidRequest(ApiError, WrongUsage):  # noqa: N818 - see above
     """The request is wrong; `problem.errors` names the fields."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from indexers.domain import memory_file
 from indexers.domain.frontmatter import DOC_TYPES
 from indexers.domain.identity import Namespace
-from indexers.errors import HoplineError
+from indexers.errors import WrongUsage
 from streams.events import MemoryWrite, new_event_id, now_iso
 
 
@@ -22,13 +22,13 @@ def memory_write(  # noqa: PLR0913 - one argument per field of the event
     doc_type: str = "memory",
     source: str = "memory_tool",
 ) -> MemoryWrite:
-    """Raises HoplineError for a text that says nothing or a type that doesn't exist."""
+    """Raises WrongUsage for a text that says nothing or a type that doesn't exist."""
     if not content.strip():
         msg = "the memory is empty: give a text"
-        raise HoplineError(msg)
+        raise WrongUsage(msg)
     if doc_type not in DOC_TYPES:
         msg = f"{doc_type!r} is no type of document: {', '.join(DOC_TYPES)}"
-        raise HoplineError(msg)
+        raise WrongUsage(msg)
     event_id = new_event_id()
     return MemoryWrite(
         event_id=event_id,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path, PurePath
 from uuid import UUID
 
 import stamina
@@ -11,7 +12,8 @@ import stamina
 from hopline.calls import NotFound
 from hopline.client import HoplineClient
 from hopline.settings import Settings, load_settings
-from indexers.errors import HoplineError
+from indexers.errors import HoplineError, WrongUsage
+from indexers.settings import VaultRoot
 
 
 @contextmanager
@@ -27,17 +29,32 @@ def resolve(client: HoplineClient, settings: Settings, document: str) -> str:
     """An id as it is; a path as the document with this path in the first configured vault that has it."""
     if _is_id(document):
         return document
+    if PurePath(document).is_absolute():
+        return client.document(_inside_a_vault(settings.vaults, Path(document))).doc_id
     try:
         ids = [root.namespace.document(document).doc_id for root in settings.vaults]
     except ValueError as exc:
-        raise HoplineError(str(exc)) from exc
+        msg = f"{exc}, counted from the vault root"
+        raise WrongUsage(msg) from exc
     for doc_id in ids:
         try:
             return client.document(doc_id).doc_id
         except NotFound:
             continue
-    msg = f"no document {document!r}: give an id (`hopline search --json`) or a path in a configured vault"
+    msg = (
+        f"no document {document!r}: give an id (`hopline search --json`) or a path relative to the vault root"
+    )
     raise HoplineError(msg)
+
+
+def _inside_a_vault(vaults: Iterable[VaultRoot], path: Path) -> str:
+    """The id of a file that is named by its whole path."""
+    for root in vaults:
+        for folder in (root.path, root.path.resolve()):
+            if path.is_relative_to(folder):
+                return root.namespace.document(path.relative_to(folder).as_posix()).doc_id
+    msg = f"{str(path)!r} lies in no configured vault: give the path relative to the vault root, or an id"
+    raise WrongUsage(msg)
 
 
 def _is_id(text: str) -> bool:

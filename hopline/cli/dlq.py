@@ -95,8 +95,9 @@ def replay_command(
 ) -> None:
     """Send dead letters to their topic again, byte for byte.
 
-    Doing it twice changes nothing. A record that is still bad becomes a letter again. Events of more than
-    30 days are refused: a deletion since then could be undone.
+    Doing it twice changes nothing. A record that is still bad becomes a letter again.
+
+    Events of more than 30 days are refused: a deletion since then could be undone.
     """
     if bool(letter_ids) == everything:
         msg = "name the letters, or take all that the filters leave with --all"

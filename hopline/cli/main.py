@@ -2,20 +2,21 @@
 
 Exit codes: 0 done · 1 failed, or something is wrong that was asked about · 2 wrong usage or settings ·
 3 nothing of the local stack runs, or removals are held (`hopline rescan`) · 130 stopped with Ctrl-C.
+With `--json` an error is an object on stderr: {"error": "…"}.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from hopline.cli import agents, api, demo, dlq, keys, links, read, search, settings, stack, trust, watch
 from hopline.cli.standard import require_text, take_streams
 from hopline.cli.terminal import visible
-from indexers.errors import Away, ConfigurationError, HoplineError
+from indexers.errors import Away, ConfigurationError, HoplineError, WrongUsage
 
 #: In the order of `hopline --help`.
 COMMANDS = (stack, search, read, links, trust, watch, agents, api, dlq, keys, settings, demo)
@@ -41,16 +42,45 @@ def main() -> None:
     try:
         try:
             require_text(sys.argv[1:])
+            if _wants_json():
+                _run_for_programs()
             build_app()(prog_name="hopline")
         finally:
             sys.stdout.flush()
     except Away as exc:
         sys.exit(_tell_away(exc))
     except HoplineError as exc:
-        print(f"hopline: {visible(str(exc))}", file=sys.stderr)  # noqa: T201 - the command's own error line
-        sys.exit(2 if isinstance(exc, ConfigurationError) else 1)
+        _tell(str(exc))
+        sys.exit(2 if isinstance(exc, (ConfigurationError, WrongUsage)) else 1)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _run_for_programs() -> NoReturn:
+    """As without `--json`, but what is wrong with the command's words becomes JSON too."""
+    try:
+        sys.exit(build_app()(prog_name="hopline", standalone_mode=False) or 0)
+    except typer.Abort:
+        _tell("aborted")
+        sys.exit(1)
+    except typer.TyperException as exc:
+        _tell(exc.format_message())
+        sys.exit(exc.exit_code)
+
+
+def _wants_json() -> bool:
+    words = sys.argv[1:]
+    return "--json" in (words[: words.index("--")] if "--" in words else words)
+
+
+def _tell(message: str) -> None:
+    """What is wrong, on stderr: one text, or with `--json` one object."""
+    text = f"hopline: {visible(message)}"
+    if _wants_json():
+        import json
+
+        text = json.dumps({"error": message}, ensure_ascii=False)
+    print(text, file=sys.stderr)  # noqa: T201 - the command's own error line
 
 
 def _tell_away(fault: Away) -> int:
@@ -75,7 +105,7 @@ def _tell_away(fault: Away) -> int:
             else "is it up, and the setting right?"
         )
         text = f"{fault.service} doesn't answer at {where}: {ask}"
-    print(f"hopline: {visible(text)}", file=sys.stderr)  # noqa: T201 - the command's own error line
+    _tell(text)
     state = read_state(StackFolders(settings.local.data_dir).state)
     return 3 if ours and (state is None or not state.supervised) else 1
 

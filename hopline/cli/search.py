@@ -6,11 +6,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hopline.cli.closed import known_scopes, known_types
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hopline.answers import Hit, SearchPage, Trace
-    from hopline.calls import Part
+    from hopline.answers import Hit, Match, Reason, SearchPage, Trace
+    from hopline.calls import InvalidRequest, Part
+    from hopline.client import HoplineClient
+
+#: What the service calls a field, and what a person gave for it.
+_OPTIONS = {
+    "query": "QUERY",
+    "filters.tags": "--tag",
+    "filters.doc_type": "--type",
+    "filters.scope": "--scope",
+    "filters.path_prefix": "--under",
+    "filters.updated_from": "--since",
+    "cursor": "--cursor",
+    "page_size": "--limit",
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -20,15 +35,28 @@ def register(app: typer.Typer) -> None:
 def search_command(  # noqa: PLR0913 - one parameter an option
     query: Annotated[list[str], typer.Argument(help="What to look for; several words need no quotes.")],
     *,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Hits shown.")] = 10,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Hits of a page.")] = 10,
+    page: Annotated[int, typer.Option("--page", min=1, max=100, help="Which page; 1 holds the best.")] = 1,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="Only with one of these tags.")] = None,
-    doc_type: Annotated[list[str] | None, typer.Option("--type", help="Only of these types.")] = None,
-    scope: Annotated[list[str] | None, typer.Option("--scope", help="Only personal, team or shared.")] = None,
+    doc_type: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type",
+            callback=known_types,
+            help="Only of these types: note, memory, context, skill, session_summary.",
+        ),
+    ] = None,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option("--scope", callback=known_scopes, help="Only personal, team or shared."),
+    ] = None,
     under: Annotated[str | None, typer.Option("--under", help="Only paths that begin with this.")] = None,
     since: Annotated[str | None, typer.Option("--since", help="Only updated since (ISO 8601).")] = None,
     keyword_only: Annotated[bool, typer.Option("--keyword", help="Words only, no vectors.")] = False,
     vector_only: Annotated[bool, typer.Option("--vector", help="Vectors only, no words.")] = False,
-    cursor: Annotated[str | None, typer.Option("--cursor", help="Where an earlier page ended.")] = None,
+    cursor: Annotated[
+        str | None, typer.Option("--cursor", help="For programs: `next_cursor` of an earlier --json page.")
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show every factor and stage.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The service's answer as JSON.")] = False,
 ) -> None:
@@ -36,9 +64,10 @@ def search_command(  # noqa: PLR0913 - one parameter an option
 
     Ends with 0 also when nothing was found.
     """
-    from hopline.cli.connection import connected
     from hopline.cli.terminal import console, print_json
 
+    if cursor is not None and page > 1:
+        raise typer.BadParameter("--page and --cursor exclude each other", param_hint="--page")
     filters = {
         "tags": tag,
         "doc_type": doc_type,
@@ -46,19 +75,52 @@ def search_command(  # noqa: PLR0913 - one parameter an option
         "path_prefix": under,
         "updated_from": since,
     }
-    with connected() as (client, _settings):
-        page = client.search(
-            " ".join(query),
-            filters={name: value for name, value in filters.items() if value},
-            parts=_parts(keyword_only=keyword_only, vector_only=vector_only),
-            page_size=limit,
-            cursor=cursor,
-            explain=explain,
-        )
+    options = {
+        "filters": {name: value for name, value in filters.items() if value},
+        "parts": _parts(keyword_only=keyword_only, vector_only=vector_only),
+        "page_size": limit,
+        "explain": explain,
+    }
+    found = _search(" ".join(query), page, cursor, options)
     if as_json:
-        print_json(page)
-        return
-    _print_page(console(), page, explain=explain)
+        print_json(found)
+    else:
+        _print_page(console(), found, page=page, first=(page - 1) * limit + 1, explain=explain)
+
+
+def _search(query: str, page: int, cursor: str | None, options: dict[str, Any]) -> SearchPage:
+    from hopline.calls import InvalidRequest
+    from hopline.cli.connection import connected
+    from indexers.errors import WrongUsage
+
+    with connected() as (client, _settings):
+        try:
+            return _page(client, query, page, cursor, options)
+        except InvalidRequest as exc:
+            raise WrongUsage(_in_options(exc)) from exc
+
+
+def _page(
+    client: HoplineClient, query: str, page: int, cursor: str | None, options: dict[str, Any]
+) -> SearchPage:
+    """Pages follow each other by their cursors; behind the last there is an empty one."""
+    from msgspec.structs import replace
+
+    found = client.search(query, cursor=cursor, **options)
+    for _ in range(page - 1):
+        if found.next_cursor is None:
+            return replace(found, hits=[])
+        found = client.search(query, cursor=found.next_cursor, **options)
+    return found
+
+
+def _in_options(refused: InvalidRequest) -> str:
+    """What is wrong, by the names of the command line."""
+    lines = []
+    for fault in refused.problem.errors:
+        name = fault.field.removeprefix("body.").rstrip("0123456789").rstrip(".")
+        lines.append(f"{_OPTIONS.get(name, name)}: {fault.message}")
+    return "\n".join(lines) or str(refused)
 
 
 def _parts(*, keyword_only: bool, vector_only: bool) -> list[Part] | None:
@@ -69,15 +131,17 @@ def _parts(*, keyword_only: bool, vector_only: bool) -> list[Part] | None:
     return ["vector"] if vector_only else None
 
 
-def _print_page(out: Console, page: SearchPage, *, explain: bool) -> None:
-    if not page.hits:
-        out.print("Nothing found.")
-    for number, hit in enumerate(page.hits, start=1):
+def _print_page(out: Console, found: SearchPage, *, page: int, first: int, explain: bool) -> None:
+    if not found.hits:
+        out.print("Nothing found." if page == 1 else f"Page {page} is past the end.")
+    elif found.words_found is False:
+        out.print("No note contains these words; nearest in meaning:\n")
+    for number, hit in enumerate(found.hits, start=first):
         _print_hit(out, number, hit, explain=explain)
-    if page.next_cursor is not None:
-        out.print(f"More: --cursor {page.next_cursor}", style="dim")
-    if page.trace is not None:
-        _print_trace(out, page.trace)
+    if found.next_cursor is not None:
+        out.print(f"More: --page {page + 1}", style="dim")
+    if found.trace is not None:
+        _print_trace(out, found.trace)
 
 
 def _print_hit(out: Console, number: int, hit: Hit, *, explain: bool) -> None:
@@ -97,30 +161,44 @@ def _print_hit(out: Console, number: int, hit: Hit, *, explain: bool) -> None:
         out.print(text)
     elif hit.stale_excerpt is not None:
         out.print(Text(f"    (no excerpt: {hit.stale_excerpt})", style="dim"))
-    out.print(Text("    " + _reasons(hit, explain=explain), style="dim"))
+    short = ["; ".join(_short(reason) for reason in hit.reasons)]
+    reasons = [line for reason in hit.reasons for line in _factors(reason)] if explain else short
+    for line in (*reasons, hit.doc_id):
+        out.print(Text(f"    {line}", style="dim"))
     out.print()
 
 
-def _reasons(hit: Hit, *, explain: bool) -> str:
+def _short(reason: Reason) -> str:
+    return " ".join([f"{reason.part} {reason.contribution:.3f}", *_where(reason)])
+
+
+def _factors(reason: Reason) -> list[str]:
+    """Each number with its name; the words and the place below."""
+    product = f"{reason.contribution:.3f} = {reason.normalised:.3f} x weight {reason.weight:g}"
+    rule = f"{reason.normalised:.3f} = {reason.normaliser}, score {reason.raw_score:.3f}"
+    return [f"{reason.part}: {product}", f"  {rule}", *(f"  {place}" for place in _where(reason))]
+
+
+def _where(reason: Reason) -> list[str]:
     from hopline.cli.terminal import visible
 
-    shown: list[str] = []
-    for reason in hit.reasons:
-        text = f"{reason.part} {reason.contribution:.3f}"
-        if explain:
-            rule = f"{reason.normaliser} of {reason.raw_score:.3f}"
-            text += f" = {reason.normalised:.3f} ({rule}) x {reason.weight:g}"
-        if reason.matched_terms:
-            text += f" [{', '.join(visible(term) for term in reason.matched_terms)}]"
-        if reason.heading_path:
-            text += f" in {' > '.join(visible(heading) for heading in reason.heading_path)}"
-        shown.append(text)
-    return "; ".join(shown) + f"  {hit.doc_id}"
+    shown = []
+    if reason.matches:
+        shown.append(f"[{'; '.join(visible(_match(match)) for match in reason.matches)}]")
+    if reason.heading_path:
+        shown.append(f"in {' > '.join(visible(heading) for heading in reason.heading_path)}")
+    return shown
+
+
+def _match(match: Match) -> str:
+    part = "" if match.part_of is None else f" of {match.part_of}"
+    return f"{match.term}{part}: {', '.join(match.fields)}"
 
 
 def _print_trace(out: Console, trace: Trace) -> None:
     steps: dict[str, Any] = trace.steps_ms
-    out.print("  ".join(f"{name} {ms:.1f} ms" for name, ms in steps.items()))
+    out.print("Time   " + ", ".join(f"{name} {ms:.1f} ms" for name, ms in steps.items()))
     for stage in trace.stages:
         state = "" if stage.on else " (off)"
-        out.print(f"{stage.stage}{state}: {stage.candidates_in} -> {stage.candidates_out}, {stage.ms:.2f} ms")
+        counts = f"{stage.candidates_in:>4} -> {stage.candidates_out:>4} candidates"
+        out.print(f"Stage  {stage.stage + state:<16}{counts}  {stage.ms:.2f} ms")

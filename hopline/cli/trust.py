@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hopline.cli.closed import known_type
 from hopline.cli.terminal import visible
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from indexers.verify.report import VerifyReport
 
 EXIT_FINDINGS = 1
+#: Findings of one kind that are shown.
+EXAMPLES_MAX = 10
 
 RootOption = Annotated[str | None, typer.Option("--root", help="Name of one vault root; default: all.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -44,12 +47,14 @@ def verify(
     settings = load_settings()
     quiet_logging()
     reports, digests = asyncio.run(_verify(settings, chosen_roots(settings.vaults, root), digest=digest))
+    held = _held_removals(settings)
     if as_json:
-        document = {"clean": all(r.clean for r in reports), "roots": [_as_json(r) for r in reports]}
+        found = [_as_json(r) | {"held_removals": held.get(r.root)} for r in reports]
+        document = {"clean": all(r.clean for r in reports), "roots": found}
         typer.echo(json.dumps(document | ({"digests": digests} if digest else {}), ensure_ascii=False))
     else:
         for report in reports:
-            show_report(report)
+            show_report(report, held.get(report.root))
         for tenant, value in digests.items():
             typer.echo(f"content of tenant {tenant}: {value}")
     raise typer.Exit(0 if all(report.clean for report in reports) else EXIT_FINDINGS)
@@ -74,7 +79,10 @@ def rebuild(
     roots = chosen_roots(settings.vaults, root)
     what = f"the rows of {root}" if root else f"all indices of prefix {settings.prefix!r}, of every tenant,"
     if not yes and not typer.confirm(f"Delete {what} and restore from the vaults?", err=True):
-        raise typer.Abort
+        # A terminal has echoed the reader's line end, a pipe hasn't.
+        typer.echo("" if sys.stdin.isatty() else "\n", err=True, nl=False)
+        typer.echo("Nothing was deleted.", err=True)
+        raise typer.Exit(1)
     sent, reports = asyncio.run(_rebuild(settings, roots, everything=root is None))
     clean = all(report.clean for report in reports)
     if as_json:
@@ -93,10 +101,13 @@ def write(  # noqa: PLR0913 - one argument per option
     tag: Annotated[list[str] | None, typer.Option("--tag", help="May be given again.")] = None,
     category: Annotated[str | None, typer.Option("--category", help="Category.")] = None,
     doc_type: Annotated[
-        str, typer.Option("--type", help="memory, note, context, skill or session_summary.")
+        str,
+        typer.Option("--type", callback=known_type, help="memory, note, context, skill or session_summary."),
     ] = "memory",
     source: Annotated[str, typer.Option("--source", help="Where it comes from; ranked.")] = "memory_tool",
-    root: RootOption = None,
+    root: Annotated[
+        str | None, typer.Option("--root", help="Vault to write to; needed where there are several.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write a small memory: it becomes a file of the vault and is searchable a moment later."""
@@ -114,7 +125,7 @@ def write(  # noqa: PLR0913 - one argument per option
     typer.echo(
         json.dumps(done, ensure_ascii=False)
         if as_json
-        else visible(f"{done['path']}: event {done['event_id']}")
+        else visible(f"{done['path']}: searchable in a moment")
     )
 
 
@@ -184,21 +195,42 @@ def _say(line: str) -> None:
         typer.echo(line, err=True)
 
 
-def show_report(report: VerifyReport) -> None:
-    typer.echo(visible(_as_text(report)))
+def show_report(report: VerifyReport, held: dict[str, Any] | None = None) -> None:
+    typer.echo(visible(_as_text(report, held)))
 
 
-def _as_text(report: VerifyReport) -> str:
+def _as_text(report: VerifyReport, held: dict[str, Any] | None = None) -> str:
     lines = [
         f"{report.root}: {report.files} files, {report.documents} documents, {report.chunks} chunks, "
         f"{report.links} links ({report.dangling} dangling), {report.tombstones} tombstones: "
         + ("clean" if report.clean else f"{sum(report.counts.values())} differences")
     ]
-    lines += [f"  {kind}: {count}" for kind, count in sorted(report.counts.items())]
-    lines += [f"    {f.kind}  {f.where}  ({f.detail})" for f in report.findings[:50]]
+    lines += [f"  {count} x {kind}" for kind, count in sorted(report.counts.items())]
+    for kind, count in sorted(report.counts.items()):
+        shown = [finding for finding in report.findings if finding.kind == kind][:EXAMPLES_MAX]
+        lines.append(f"  {kind}:")
+        lines += [f"    {finding.where}  ({finding.detail})" for finding in shown]
+        if count > len(shown):
+            lines.append(f"    and {count - len(shown)} more (--json)")
+    if held:
+        lines.append(
+            f"  {held['count']} removals are held by the watcher; if they are right: {held['confirm']}"
+        )
     if not report.clean:
-        lines.append("  `hopline rescan` sends changed files again; `hopline rebuild` restores everything")
+        lines.append(
+            "  What to do: wait until `hopline status` shows no lag, then `hopline rescan`; "
+            "if a finding stays, `hopline rebuild`."
+        )
     return "\n".join(lines)
+
+
+def _held_removals(settings: Settings) -> dict[str, dict[str, Any]]:
+    """By root, as the watcher last wrote it down."""
+    from hopline.cli.watch import status_folder
+    from streams.watcher.status import read_statuses
+
+    statuses = read_statuses(status_folder(settings))
+    return {status["root"]: status["held_removals"] for status in statuses if status.get("held_removals")}
 
 
 def _as_json(report: VerifyReport) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hopline.cli.terminal import visible
-from indexers.errors import Away, HoplineError
+from indexers.errors import Away, HoplineError, WrongUsage
 
 if TYPE_CHECKING:
     from hopline.settings import Settings
@@ -95,7 +95,13 @@ def rescan(
     raise typer.Exit(EXIT_ROOT_FAILED if failed else EXIT_HELD if held else 0)
 
 
-def write_file(path: str, *, root: RootOption = None) -> None:
+def write_file(
+    path: Annotated[str, typer.Argument(help="Where, relative to the vault root; ends in .md.")],
+    *,
+    root: Annotated[
+        str | None, typer.Option("--root", help="Vault to write to; needed where there are several.")
+    ] = None,
+) -> None:
     """Write standard input to PATH of a vault: readers see the old bytes or the new, never half."""
     from hopline.settings import load_settings
     from indexers.vault.roots import only_root
@@ -112,7 +118,7 @@ def _write(root: VaultRoot, path: str, content: bytes) -> str:
         entry = LocalVaultFiles(root.path).write_atomic(path, content)
     except (ValueError, OSError) as exc:
         msg = f"{path} was not written to {root.name}: {exc}"
-        raise HoplineError(msg) from exc
+        raise (WrongUsage if isinstance(exc, ValueError) else HoplineError)(msg) from exc
     return f"{entry.path}: {entry.size} bytes, document {root.namespace.document(entry.path).doc_id}"
 
 
@@ -124,8 +130,9 @@ def show_results(results: Mapping[str, ScanReport | HoplineError]) -> None:
 def _as_text(name: str, result: ScanReport | HoplineError) -> str:
     if isinstance(result, HoplineError):
         return f"{name}: not scanned, nothing deleted: {result}"
-    counts = f"{result.upserted} sent, {result.moved} of them moved; {result.deleted} deleted"
-    lines = [f"{name}: {result.files} files in {result.seconds:.1f} s; {counts}"]
+    looked = f"{result.files} files looked at in {result.seconds:.1f} s"
+    counts = f"{result.upserted} sent (what is indexed already is skipped), {result.moved} of them moved"
+    lines = [f"{name}: {looked}; {counts}; {result.deleted} deletions sent"]
     lines += [f"  left out: {problem.path} ({problem.reason})" for problem in result.problems]
     if result.held is not None:
         lines.append(

@@ -133,10 +133,18 @@ async def test_hopline_links_and_backlinks(pipeline: Pipeline) -> None:
     ("arguments", "status", "says"),
     [
         (("read", "none.md"), 1, "no document 'none.md'"),
-        (("read", "../etc/passwd"), 1, "is no path inside a vault"),
+        (("read", "../etc/passwd"), 2, "is no path inside a vault"),
+        (("read", "/etc/passwd.md"), 2, "relative to the vault root"),
         (("links", "00000000-0000-5000-8000-000000000000"), 1, "No such document"),
-        (("search", " "), 1, "the query is empty"),
-        (("search", "a", "--since", "yesterday"), 1, "ISO 8601"),
+        (("search", " "), 2, "hopline: QUERY: the query is empty"),
+        (("search", "a", "--since", "yesterday"), 2, "hopline: --since: not an ISO 8601"),
+        (("search", "a", "--scope", "bogus"), 2, "'bogus' is none of personal, team, shared"),
+        (("search", "a", "--type", "bogus"), 2, "'bogus' is none of note, memory"),
+        (("search", "a", "--cursor", "bogus"), 2, "hopline: --cursor: not a cursor"),
+        (("search", "x" * 3_000), 2, "hopline: QUERY: longer than 2000 characters"),
+        (("write", ""), 2, "the memory is empty"),
+        (("write", "a", "--type", "bogus"), 2, "'bogus' is none of note, memory"),
+        (("search", "a", "--page", "2", "--cursor", "c"), 2, "exclude each other"),
         (("search", "a", "--keyword", "--vector"), 2, "exclude each other"),
         (("search",), 2, "Missing argument"),
     ],
@@ -148,6 +156,40 @@ async def test_commands_that_fail_say_why_and_exit_with_it(
     assert (done.returncode, done.stdout) == (status, "")
     assert says in " ".join(done.stderr.replace("│", " ").split())
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (("search", "a", "--since", "yesterday"), 2, "--since: not an ISO 8601"),
+        (("search", "a", "--scope", "bogus"), 2, "is none of personal"),
+        (("search",), 2, "Missing argument"),
+        (("read", "none.md"), 1, "no document 'none.md'"),
+    ],
+)
+async def test_with_json_an_error_is_json_on_stderr(
+    pipeline: Pipeline, arguments: tuple[str, ...], status: int, says: str
+) -> None:
+    done = pipeline.cli(*arguments, "--json")
+    assert (done.returncode, done.stdout) == (status, "")
+    assert says in json.loads(done.stderr)["error"]
+
+
+async def test_a_file_is_read_by_its_whole_path_and_a_wrong_key_names_its_variable(
+    pipeline: Pipeline,
+) -> None:
+    assert pipeline.cli("read", f"{pipeline.vaults[0]['path']}/ferry.md").stdout == TEXT
+    with client(pipeline, key="wrong") as hopline, pytest.raises(NotAuthorised, match="HOPLINE_API_KEY"):
+        hopline.search("a")
+
+
+async def test_pages_on_the_command_line_and_a_query_whose_words_are_nowhere(pipeline: Pipeline) -> None:
+    first = pipeline.cli("search", "lantern", "-n", "2").stdout
+    assert first.rstrip().endswith("More: --page 2")
+    assert " 3. " in pipeline.cli("search", "lantern", "-n", "2", "--page", "2").stdout
+    assert pipeline.cli("search", "lantern", "--page", "90").stdout.strip() == "Page 90 is past the end."
+    away = pipeline.cli("search", "zzyzx").stdout
+    assert away.startswith("No note contains these words; nearest in meaning:\n")
 
 
 async def test_an_endless_chunked_body_is_cut_off(pipeline: Pipeline) -> None:

@@ -46,9 +46,9 @@ def test_write_file_writes_standard_input_atomically(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("../out.md",), 1, "no path inside a vault"),
-        (("note.txt",), 1, "it must end in .md"),
-        (("a" * 300 + ".md",), 1, "longer than 255 bytes"),
+        (("../out.md",), 2, "no path inside a vault"),
+        (("note.txt",), 2, "it must end in .md"),
+        (("a" * 300 + ".md",), 2, "longer than 255 bytes"),
         (("note.md", "--root", "other"), 2, "the roots are: main"),
     ],
 )
