@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 from watchfiles import Change
+from watchfiles._rust_notify import WatchfilesRustInternalError
 
 from indexers.domain.identity import Namespace
+from indexers.errors import HoplineError
 from indexers.opensearch.retry import RetryPolicy
 from indexers.settings import VaultRoot
 from indexers.vault.local import LocalVaultFiles
@@ -20,6 +22,7 @@ from streams.producer import EventProducer
 from streams.settings import KafkaSettings, WatcherSettings
 from streams.versions import VersionClock
 from streams.watcher import watch
+from streams.watcher.awaited import UndecodableName, next_of
 from streams.watcher.guard import RemovalGuard
 from streams.watcher.known import KnownDocument
 from streams.watcher.metrics import WatcherMetrics
@@ -71,6 +74,33 @@ async def test_a_bug_is_no_weather(tmp_path: Path) -> None:
     root = watcher(tmp_path, Buggy(), asyncio.Event())
     with pytest.raises(RecursionError):
         await asyncio.wait_for(root.run(), 10)
+
+
+async def test_a_bug_names_the_vault_that_it_befell(tmp_path: Path) -> None:
+    root = watcher(tmp_path, Buggy(), asyncio.Event())
+    with pytest.raises(RecursionError) as raised:
+        await asyncio.wait_for(root.run(), 10)
+    assert raised.value.__notes__ == ["while watching the vault main"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "ends"),
+    [
+        (WatchfilesRustInternalError('Unable to decode path "x" to string'), UndecodableName),
+        (WatchfilesRustInternalError("error in underlying watcher"), HoplineError),
+        (ZeroDivisionError(), ExceptionGroup),
+    ],
+)
+async def test_what_ends_a_watch(fault: Exception, ends: type[Exception]) -> None:
+    async def ending() -> AsyncGenerator[set[tuple[Change, str]], None]:
+        yield set()
+        raise ExceptionGroup("outer", [ExceptionGroup("inner", [fault])])
+
+    changes = ending()
+    assert await next_of(changes) == set()
+    with pytest.raises(ends) as raised:
+        await next_of(changes)
+    assert type(raised.value) is ends
 
 
 async def test_watches_that_the_kernel_refuses_are_asked_for_again(
