@@ -118,6 +118,8 @@ def occurrences(folded: str, term: str) -> Iterator[tuple[int, int]]:
         exact = list(_substrings(folded, term))
         yield from exact or _bigrams(folded, term)
         return
+    if not may_occur(folded, term):
+        return
     stem = light_stem(term)
     if not (stem.isalpha() and stem.isascii()):
         yield from _begun_with(folded, stem, term, stem, endings=False)
@@ -125,6 +127,22 @@ def occurrences(folded: str, term: str) -> Iterator[tuple[int, int]]:
     for form in _forms_of(stem):
         yield from _begun_with(folded, form, term, stem, endings=False)
     yield from _begun_with(folded, stem.removesuffix("y"), term, stem, endings=True)
+
+
+def may_occur(folded: str, term: str) -> bool:
+    """False where `occurrences` finds nothing, but for pairs of letters of a CJK word."""
+    return any(root in folded for root in _roots_of(term))
+
+
+@lru_cache(maxsize=4_096)
+def _roots_of(term: str) -> tuple[str, ...]:
+    """What a text holds that holds the term."""
+    if CJK.search(term):
+        return (term,)
+    stem = light_stem(term)
+    if not (stem.isalpha() and stem.isascii()):
+        return (stem,)
+    return (*_forms_of(stem), stem.removesuffix("y"))
 
 
 def _begun_with(folded: str, root: str, term: str, stem: str, *, endings: bool) -> Iterator[tuple[int, int]]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from indexers.domain.excerpts import CJK, occurrences, query_terms
+from indexers.domain.excerpts import CJK, may_occur, occurrences, query_terms
 from indexers.domain.folding import nfc_fold
 
 #: As many words as a search holds.
@@ -29,23 +29,55 @@ class Match:
     part_of: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryWords:
+    """A query's words with their parts: made once a query, used for every document."""
+
+    query: str
+    #: Each word, and the parts that differ from it.
+    parts: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, query: str) -> QueryWords:
+        words = query_terms(query, limit=MAX_WORDS)
+        return cls(
+            query=query,
+            parts={word: tuple(p for p in dict.fromkeys(_parts(word)) if p != word) for word in words},
+        )
+
+
 def matched_words(query: str, fields: Mapping[str, str]) -> tuple[Match, ...]:
+    return matched(QueryWords.of(query), fields)
+
+
+def matched(words: QueryWords, fields: Mapping[str, str]) -> tuple[Match, ...]:
     """In the query's order. A word that stands whole in one field may stand in part in others."""
     folded = {name: nfc_fold(text) for name, text in fields.items()}
-    words = query_terms(query, limit=MAX_WORDS)
-    found = tuple(match for word in words for match in _of_word(word, folded))
-    return found or tuple(match for word in words for match in _alike(word, folded))
+    everything = "\n".join(folded.values())
+    found = tuple(
+        match for word, parts in words.parts.items() for match in _of_word(word, parts, folded, everything)
+    )
+    return found or tuple(match for word in words.parts for match in _alike(word, folded))
 
 
-def _of_word(word: str, fields: Mapping[str, str]) -> Iterator[Match]:
-    whole = tuple(name for name, text in fields.items() if _stands_in(text, word))
+def _of_word(
+    word: str, parts: tuple[str, ...], fields: Mapping[str, str], everything: str
+) -> Iterator[Match]:
+    whole = _holding(word, fields, everything)
     if whole:
         yield Match(term=word, fields=whole)
         return
-    for part in dict.fromkeys(_parts(word)):
-        holding = tuple(name for name, text in fields.items() if _stands_in(text, part))
-        if holding and part != word:
+    for part in parts:
+        holding = _holding(part, fields, everything)
+        if holding:
             yield Match(term=part, fields=holding, part_of=word)
+
+
+def _holding(term: str, fields: Mapping[str, str], everything: str) -> tuple[str, ...]:
+    """Most words of a query stand in no field: one plain search tells that of all of them."""
+    if not may_occur(everything, term):
+        return ()
+    return tuple(name for name, text in fields.items() if _stands_in(text, term))
 
 
 def _parts(word: str) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""What travels through the stages: candidates with their evidence, frozen values."""
+"""What travels through the stages: candidates with their evidence, frozen values.
+
+None can be part of a cycle, so the collector needn't follow them (`gc=False`): a search makes a thousand.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ VIEW_FIELDS = (
 )
 
 
-class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
+class DocumentView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The part of a document row that a hit shows or needs for reading the file."""
 
     tenant_id: str
@@ -63,7 +66,7 @@ class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.convert(source, cls)
 
 
-class Span(msgspec.Struct, frozen=True, kw_only=True):
+class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A chunk of the document, code points."""
 
     ordinal: int
@@ -72,7 +75,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     heading_path: tuple[str, ...]
 
 
-class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Why a document is a candidate. The recall says what was found, the stages what it is worth."""
 
     part: Part
@@ -90,7 +93,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         return self.normalised * self.weight
 
 
-class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     doc_id: str
     #: None: not looked up yet.
     document: DocumentView | None

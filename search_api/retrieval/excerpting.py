@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from indexers.domain.excerpts import excerpt
 from indexers.domain.frontmatter import likely_body_start
-from indexers.domain.matching import Match, matched_words
+from indexers.domain.matching import Match, QueryWords, matched
 from search_api.retrieval.candidates import Candidate, Span
 
 
@@ -23,21 +23,21 @@ def best_span(candidate: Candidate) -> Span | None:
     return next((e.span for e in candidate.evidence if e.span is not None), None)
 
 
-def show(text: str, query: str, candidate: Candidate, *, max_chars: int) -> ShownExcerpt:
+def show(text: str, words: QueryWords, candidate: Candidate, *, max_chars: int) -> ShownExcerpt:
     """Around the query's words wherever they stand; without any, the begin of the chunk found by vector."""
     body_start, span = likely_body_start(text), best_span(candidate)
-    found = excerpt(text, query, max_chars=max_chars, body_start=body_start)
+    found = excerpt(text, words.query, max_chars=max_chars, body_start=body_start)
     if found.matched or span is None:
         start, end = found.start, found.end
     else:
-        within = excerpt(text[span.start : span.end], query, max_chars=max_chars)
+        within = excerpt(text[span.start : span.end], words.query, max_chars=max_chars)
         start, end = span.start + within.start, span.start + within.end
     return ShownExcerpt(
-        text=text[start:end], start=start, end=end, matches=matches(query, candidate, text[body_start:])
+        text=text[start:end], start=start, end=end, matches=matches(words, candidate, text[body_start:])
     )
 
 
-def matches(query: str, candidate: Candidate, body: str | None) -> tuple[Match, ...]:
+def matches(words: QueryWords, candidate: Candidate, body: str | None) -> tuple[Match, ...]:
     """In the fields that the keyword part searches; the body only where it could be read."""
     document = candidate.document
     if document is None or all(evidence.part != "keyword" for evidence in candidate.evidence):
@@ -48,4 +48,4 @@ def matches(query: str, candidate: Candidate, body: str | None) -> tuple[Match, 
         "tags": "\n".join(document.tags),
         "path": document.path,
     }
-    return matched_words(query, fields if body is None else fields | {"body": body})
+    return matched(words, fields if body is None else fields | {"body": body})

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from indexers.domain.identity import Principal
+from indexers.domain.matching import QueryWords
 from search_api.cursor import (
     CursorError,
     SearchPosition,
@@ -19,15 +20,15 @@ from search_api.cursor import (
 from search_api.metrics import ApiMetrics
 from search_api.models import HitAnswer, Part, SearchAnswer, TraceAnswer
 from search_api.problems import ProblemError, invalid_field
-from search_api.reading import FileText, VaultLibrary
+from search_api.reading import FileText, Unread, VaultLibrary
 from search_api.requests import SearchRequest
 from search_api.retrieval.answers import hit_answer, stage_answer
-from search_api.retrieval.candidates import Candidate, Ranking
+from search_api.retrieval.candidates import Candidate, DocumentView, Ranking
 from search_api.retrieval.excerpting import ShownExcerpt, matches, show
 from search_api.retrieval.queries import fit_words
 from search_api.retrieval.query_vectors import QueryVectors
 from search_api.retrieval.recall import Passing, Recall, Recalled
-from search_api.retrieval.stages import StageRecord, behind, position_of, run_stages
+from search_api.retrieval.stages import StageRecord, behind, is_stood_by, position_of, run_stages
 from search_api.settings import SearchSettings
 
 
@@ -89,10 +90,18 @@ class SearchService:
         after = _position(request.cursor, list_name)
         run = await self._run(principal, request)
         ranked, records = run_stages(run.recalled.candidates, self._ranking(run.recalled, request.parts))
-        with run.steps.timed("look_up"):
-            shown, following = await self._page(principal, behind(ranked, after), size)
-        with run.steps.timed("excerpts"):
-            hits = await self._hits(shown, request.query)
+        following_hits = behind(ranked, after)
+        # Those of the first `size` whose row is known and fits are on the page whatever the look-up finds.
+        certain = [c for c in following_hits[:size] if is_stood_by(c)]
+        words = QueryWords.of(request.query)
+        reading = asyncio.ensure_future(self._hits(certain, words))
+        try:
+            with run.steps.timed("look_up"):
+                shown, following = await self._page(principal, following_hits, size)
+            with run.steps.timed("excerpts"):
+                hits = await self._in_order(shown, reading, words)
+        finally:
+            reading.cancel()
         self._count(records)
         return SearchAnswer(
             hits=hits,
@@ -167,25 +176,28 @@ class SearchService:
             off=frozenset(self._settings.stages_off),
         )
 
-    async def _hits(self, shown: Sequence[Candidate], query: str) -> list[HitAnswer]:
-        """Reads the files of this page only, side by side."""
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._hit(candidate, query)) for candidate in shown]
-        return [task.result() for task in tasks]
+    async def _in_order(
+        self, shown: Sequence[Candidate], reading: Awaitable[Mapping[str, HitAnswer]], words: QueryWords
+    ) -> list[HitAnswer]:
+        """The hits that are being read already, and the others."""
+        known = await reading
+        others = await self._hits([c for c in shown if c.doc_id not in known], words)
+        return [known[c.doc_id] if c.doc_id in known else others[c.doc_id] for c in shown]
 
-    async def _hit(self, candidate: Candidate, query: str) -> HitAnswer:
-        document = candidate.document
-        if document is None:
-            msg = "a candidate without a row is on a page"
-            raise RuntimeError(msg)
+    async def _hits(self, shown: Sequence[Candidate], words: QueryWords) -> dict[str, HitAnswer]:
+        """By document. Reads the files of this page only."""
+        jobs = [(_row(candidate), self._excerpt_of(candidate, words)) for candidate in shown]
+        texts = await self._library.apply_all(jobs, max_bytes=self._text_max_bytes)
+        return {c.doc_id: self._hit(c, found, words) for c, found in zip(shown, texts, strict=True)}
 
-        def excerpt_of(file: FileText) -> ShownExcerpt:
-            return show(file.text, query, candidate, max_chars=self._settings.excerpt_max_chars)
+    def _excerpt_of(self, candidate: Candidate, words: QueryWords) -> Callable[[FileText], ShownExcerpt]:
+        return lambda file: show(file.text, words, candidate, max_chars=self._settings.excerpt_max_chars)
 
-        found = await self._library.apply(document, excerpt_of, max_bytes=self._text_max_bytes)
+    def _hit(self, candidate: Candidate, found: ShownExcerpt | Unread, words: QueryWords) -> HitAnswer:
+        document = _row(candidate)
         if isinstance(found, str):
             self._metrics.stale_excerpts.labels(reason=found).inc()
-            return hit_answer(candidate, document, None, found, matches(query, candidate, None))
+            return hit_answer(candidate, document, None, found, matches(words, candidate, None))
         return hit_answer(candidate, document, found, None, found.matches)
 
     def _count(self, records: Sequence[StageRecord]) -> None:
@@ -206,6 +218,13 @@ class SearchService:
             steps_ms=run.steps.ms,
             stages=[stage_answer(record) for record in records],
         )
+
+
+def _row(candidate: Candidate) -> DocumentView:
+    if candidate.document is None:
+        msg = "a candidate without a row is on a page"
+        raise RuntimeError(msg)
+    return candidate.document
 
 
 def _list_name(principal: Principal, request: SearchRequest, settings: SearchSettings) -> str:

@@ -65,12 +65,20 @@ def normalise(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
     """Bring both parts to 0..1 by the rules of `indexers.domain.scores`. Doesn't depend on the page."""
     rules = _place_rules(candidates) if ranking.fusion == "rrf" else _score_rules(candidates, ranking)
 
-    def rule(key: str, evidence: Evidence) -> Evidence:
-        name, normalised = rules[evidence.part]
-        return replace(evidence, normaliser=name, normalised=normalised[key])
+    def rule(key: str, e: Evidence) -> Evidence:
+        name, normalised = rules[e.part]
+        return Evidence(
+            part=e.part,
+            raw=e.raw,
+            version=e.version,
+            span=e.span,
+            normaliser=name,
+            normalised=normalised[key],
+            weight=e.weight,
+        )
 
     return [
-        replace(c, evidence=tuple(rule(f"{place}/{n}", e) for n, e in enumerate(c.evidence)))
+        _with_evidence(c, tuple([rule(f"{place}/{n}", e) for n, e in enumerate(c.evidence)]))
         for place, c in enumerate(candidates)
     ]
 
@@ -79,7 +87,7 @@ def weigh(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
     """Weights are shares of all parts that were asked: a part that found nothing lifts and lowers no hit."""
     shares = scores.shares(ranking.weights)
     return [
-        replace(c, evidence=tuple(replace(e, weight=shares[e.part]) for e in c.evidence)) for c in candidates
+        _with_evidence(c, tuple([replace(e, weight=shares[e.part]) for e in c.evidence])) for c in candidates
     ]
 
 
@@ -157,6 +165,12 @@ def is_stood_by(candidate: Candidate) -> bool:
     if document is None or document.deleted:
         return False
     return all(evidence.version == document.version for evidence in candidate.evidence)
+
+
+def _with_evidence(candidate: Candidate, evidence: tuple[Evidence, ...]) -> Candidate:
+    return Candidate(
+        doc_id=candidate.doc_id, document=candidate.document, evidence=evidence, score=candidate.score
+    )
 
 
 def _rank_key(candidate: Candidate) -> tuple[float, str]:

@@ -21,7 +21,7 @@ from indexers.domain.text import decode_text
 from indexers.domain.text_window import WindowReader
 from indexers.vault.local import LocalVaultFiles
 from search_api.known_files import KnownFile, KnownFiles, Stamp
-from search_api.reading import READ_STEP_BYTES, FileText, TextPage, VaultLibrary
+from search_api.reading import FILES_A_JOB, READ_STEP_BYTES, FileText, TextPage, VaultLibrary
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)
 ADA = Namespace(tenant_id=TenantId("acme"), agent_id=AgentId("ada"), scope=Scope.SHARED)
@@ -198,3 +198,17 @@ def test_only_files_at_rest_are_remembered_and_only_so_many(
     known.remember(ADA, "d", entry)
     assert known.find(ADA, "d", stamp) is None
     assert stamp.is_quiet(stamp.changed_ns + 2_000_000_001)
+
+
+async def test_many_files_are_worked_on_in_order_and_each_for_itself(
+    tmp_path: Path, executor: ThreadPoolExecutor
+) -> None:
+    rows = [note(tmp_path, f"{n}.md", f"text {n}".encode()) for n in range(2 * FILES_A_JOB + 3)]
+    (tmp_path / "3.md").unlink()
+    (tmp_path / "12.md").write_bytes(b"another")
+    library = VaultLibrary({ADA: LocalVaultFiles(tmp_path)}, executor)
+    found = await library.apply_all([(row, lambda file: file.text) for row in rows], max_bytes=100)
+    expected = [f"text {n}" for n in range(len(rows))]
+    expected[3], expected[12] = "gone", "changed"
+    assert found == expected
+    assert await library.apply_all([], max_bytes=100) == []
