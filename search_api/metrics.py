@@ -34,7 +34,8 @@ class ApiMetrics:
         )
         self.step_seconds = Histogram(
             "hopline_search_step_seconds",
-            "Time of one waiting step of a search: filter, embed, recall, look_up, excerpts.",
+            "Time of one waiting step of a search: filter, embed, recall, look_up, excerpts (what of them is "
+            "left to wait for after look_up).",
             ["step"],
             buckets=_SECONDS,
             registry=registry,
