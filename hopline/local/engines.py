@@ -26,6 +26,12 @@ _GIVEN = ("data", "logs", "tmp")
 _RECORD_OVERHEAD_BYTES = 65_536
 
 
+def cluster_id(random: bytes) -> str:
+    """16 bytes as the 22 characters that Kafka takes; never with a leading `-`, which reads as an option there."""
+    text = base64.urlsafe_b64encode(random).decode().rstrip("=")
+    return "A" + text[1:] if text.startswith("-") else text
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaBroker:
     """A broker that is its own controller. `port` and the next one must be free."""
@@ -56,8 +62,14 @@ class KafkaBroker:
         self._properties.write_text(_filled("kafka", "server.properties", values), encoding="utf-8")
         if (self.data_dir / "data" / "meta.properties").exists():
             return
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        arguments = ("format", "-t", cluster, "-c", str(self._properties), "--ignore-formatted")
+        arguments = (
+            "format",
+            "-t",
+            cluster_id(uuid.uuid4().bytes),
+            "-c",
+            str(self._properties),
+            "--ignore-formatted",
+        )
         command = [*self._jvm(("-Xmx128m", _SHORT_LIVED)), "kafka.tools.StorageTool", *arguments]
         with self.log.open("ab") as log:
             done = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, timeout=60, check=False)  # noqa: S603 - own argv

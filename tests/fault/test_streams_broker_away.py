@@ -15,7 +15,8 @@ from streams.topics import Topics
 from tests.echo_worker import EchoTopics, EchoWorker, stopped_after, until, until_seen
 from tests.engines import RunningEngine, engine_pair
 
-pytestmark = pytest.mark.engines
+#: A minute of waiting; `make test` restarts a broker in test_chaos.py and test_watcher_broker_away.py.
+pytestmark = [pytest.mark.engines, pytest.mark.soak]
 
 
 @pytest.fixture(scope="module")
