@@ -180,8 +180,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with engines(arguments) as addresses:
         report = Report(name="ingest", figures=measure(addresses, arguments.notes, arguments.core))
-    report.save()
-    report.print_figures()
+    report.finish()
 
 
 if __name__ == "__main__":

@@ -203,8 +203,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with engines(arguments) as addresses:
         report = Report(name="query", figures=measure(addresses, arguments.notes, arguments.queries))
-    report.save()
-    report.print_figures()
+    report.finish()
 
 
 if __name__ == "__main__":

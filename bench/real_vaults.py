@@ -119,6 +119,8 @@ def main() -> None:
     out = Path("bench/out")
     out.mkdir(parents=True, exist_ok=True)
     (out / "real_vaults.json").write_text(json.dumps(results, indent=2, ensure_ascii=False))
+    if any(result["verify_exit"] for result in results.values()):
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,13 @@ class Report:
         path.write_text(json.dumps(self.figures, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         return path
 
+    def finish(self) -> None:
+        """Save, show, and end with 1 where the target is missed: a bench that can't fail measures nothing."""
+        self.save()
+        self.print_figures()
+        if not self.figures["holds"]:
+            raise SystemExit(1)
+
     def print_rows(self, key: str) -> None:
         """The list of records under `key` as a table."""
         rows: list[Mapping[str, Any]] = list(self.figures[key])

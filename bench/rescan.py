@@ -117,8 +117,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with engines(arguments) as addresses:
         report = Report(name="rescan", figures=measure(addresses, arguments.notes))
-    report.save()
-    report.print_figures()
+    report.finish()
 
 
 if __name__ == "__main__":
