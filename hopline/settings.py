@@ -28,7 +28,14 @@ from pydantic_settings import (
 
 from hopline.local.vaults import join_vaults, read_remembered
 from indexers.errors import ConfigurationError
-from indexers.settings import EmbedderSettings, IndexingSettings, OpenSearchSettings, Section, VaultRoot
+from indexers.settings import (
+    EmbedderSettings,
+    ExtractorSettings,
+    IndexingSettings,
+    OpenSearchSettings,
+    Section,
+    VaultRoot,
+)
 from search_api.settings import ApiSettings, SearchSettings
 from streams.settings import AgentSettings, KafkaSettings, WatcherSettings
 
@@ -97,9 +104,12 @@ class Settings(BaseSettings):
     kafka: KafkaSettings = KafkaSettings()
     opensearch: OpenSearchSettings = OpenSearchSettings()
     embedder: EmbedderSettings = EmbedderSettings()
+    extractor: ExtractorSettings = ExtractorSettings()
     indexing: IndexingSettings = IndexingSettings()
     ingest: AgentSettings = AgentSettings()
     embed: AgentSettings = AgentSettings(batch_records=64)
+    extract: AgentSettings = AgentSettings(batch_records=32)
+    link: AgentSettings = AgentSettings(batch_records=1_000)
     watcher: WatcherSettings = WatcherSettings()
     api: ApiSettings = ApiSettings()
     search: SearchSettings = SearchSettings()

@@ -64,6 +64,45 @@ class Embedder(TokenCounter, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """What a model takes for a name in one window. Code points of the window's text, end exclusive; score 0..1."""
+
+    start: int
+    end: int
+    label: str
+    score: float
+
+
+class EntityExtractor(Protocol):
+    """Windows of text → spans. Calls block (seconds): run them off the event loop. Thread-safe.
+
+    A window of more than `max_words` words (indexers.domain.entities.windows), or one that the tokenizer would cut,
+    raises ValueError: nothing is cut in silence.
+    """
+
+    @property
+    def model_id(self) -> str:
+        """Name, quantisation included: `gliner-mini-int8`."""
+        ...
+
+    @property
+    def max_words(self) -> int: ...
+
+    @property
+    def mixes_documents(self) -> bool:
+        """True where a call may hold windows of several documents (DESIGN §2: never on int8 CPU)."""
+        ...
+
+    def extract(self, windows: Sequence[str], labels: Sequence[str], *, threshold: float) -> list[list[Span]]:
+        """All spans whose score is over the threshold, overlapping ones included, by window in the order given.
+
+        One model call: the caller sorts by length and bounds the number of windows. `labels`: as the model is to
+        read them; a span's label is one of them.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileEntry:
     """One file of a vault as listed. `path` is the identity (NFC); `vault_path` are the name's own code points."""
 

@@ -53,6 +53,19 @@ class EmbedderSettings(Section):
     cpu_affinity: tuple[int, ...] = Field((), description="Cores the model is pinned to; empty: not pinned.")
 
 
+class ExtractorSettings(Section):
+    backend: Literal["onnx", "torch"] = Field("onnx", description="onnx: CPU, light. torch: extra `gpu`.")
+    model: str | None = Field(
+        None, description="GLiNER checkpoint: folder (for torch also a hub id); empty: the shipped model."
+    )
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="torch only. auto: CUDA where there is one, else CPU."
+    )
+    threads: int = Field(1, ge=1, description="Threads of one model call on CPU.")
+    batch_windows: int = Field(8, ge=1, description="Most windows of one model call.")
+    cpu_affinity: tuple[int, ...] = Field((), description="Cores the model is pinned to; empty: not pinned.")
+
+
 class IndexingSettings(Section):
     inline_max_bytes: int = Field(262_144, ge=1_024, description="Larger files travel as a reference, bytes.")
     document_max_bytes: int = Field(

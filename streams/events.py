@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from datetime import UTC, datetime
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -101,6 +101,72 @@ class DocumentChanged(PathEvent, frozen=True, kw_only=True):
     #: Document ids, the other side of a rename.
     moved_from: str | None = None
     moved_to: str | None = None
+
+
+class ExtractedMention(msgspec.Struct, frozen=True, kw_only=True):
+    """A span of the document's text that names something. Code points, end exclusive; `weight` 0..1."""
+
+    surface: str
+    start: int
+    end: int
+    weight: float
+    sentence: str
+    #: `model` or `pattern`.
+    source: str = "model"
+
+
+class MentionsExtracted(PathEvent, frozen=True, kw_only=True):
+    """All mentions of one label in one document version, none included: what isn't here is gone from the document.
+
+    `kind`: `upserted`, or `deleted` for the document's end. Key: tenant/namespace/label (EntityNamespace.record_key).
+    """
+
+    kind: str
+    doc_id: str
+    label: str
+    mentions: list[ExtractedMention] = []
+
+
+class CurationCommand(Event, frozen=True, kw_only=True):
+    """A curator's word on names of one label, on the same topic and key as the mentions. Owner: the namespace's.
+
+    `keys` are normalised names: merge, unmerge, accept and reject speak of two, rename, block and unblock of one.
+    """
+
+    kind: Literal["merge", "unmerge", "rename", "block", "unblock", "accept", "reject"]
+    label: str
+    keys: list[str]
+    name: str | None = None
+    #: unmerge: the event id of the merge that is taken back.
+    undoes: str | None = None
+    #: Who (agent id) and why.
+    by: str
+    reason: str | None = None
+
+
+class RelationWritten(PathEvent, frozen=True, kw_only=True):
+    """Somebody states a relation and cites a document for it; on the memory-writes topic, with the document's key.
+
+    `kind` tells it from a `MemoryWrite`: `related`, or `unrelated` to take it back. The quote must stand in the
+    document's text, in which every run of white space counts as one blank.
+    """
+
+    kind: Literal["related", "unrelated"]
+    subject: str
+    subject_label: str
+    relation_type: str
+    object: str
+    object_label: str
+    quote: str
+    by: str
+
+
+class ExtractRequested(Event, frozen=True, kw_only=True):
+    """Extract the namespace's documents again, those after `after` (a document id) and no more than a page at once."""
+
+    reason: str
+    after: str | None = None
+    done: int = 0
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from indexers.linking.settle import settle
 from indexers.linking.sources import ChangedDocument, links_naming
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.retry import RetryPolicy
-from indexers.opensearch.rows import Index
+from indexers.opensearch.rows import REBUILT, Index
 from indexers.opensearch.visibility import owned_by
 from indexers.planning import IndexVersions
 from indexers.settings import VaultRoot
@@ -56,7 +56,7 @@ class Rebuilder:
         await self.wait_until_quiet("the agents to finish what is under way")
         if everything:
             self.say("dropping the indices")
-            await self.gate.drop_indices()
+            await self.gate.drop_indices(REBUILT)
             await require_indices(self.gate, identify_model(self.config.embedder))
         else:
             for root in roots:

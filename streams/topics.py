@@ -24,6 +24,15 @@ class Topics:
         return f"{self.prefix}.documents"
 
     @property
+    def mentions(self) -> str:
+        return f"{self.prefix}.mentions"
+
+    @property
+    def extract_requests(self) -> str:
+        """Namespaces whose documents shall be extracted again, page by page."""
+        return f"{self.prefix}.extract-requests"
+
+    @property
     def dead_letters(self) -> str:
         return f"{self.prefix}.dead-letters"
 
@@ -36,7 +45,12 @@ class Topics:
         return (self.file_changes, self.memory_writes)
 
     def read_by(self, agent: str) -> tuple[str, ...]:
-        return {"ingest": self.inputs, "embed": (self.documents,)}[agent]
+        return {
+            "ingest": self.inputs,
+            "embed": (self.documents,),
+            "extract": (self.documents, self.extract_requests),
+            "link": (self.mentions,),
+        }[agent]
 
     @property
     def retention_ms(self) -> dict[str, int]:
@@ -44,5 +58,7 @@ class Topics:
             self.file_changes: 7 * DAY_MS,
             self.memory_writes: 7 * DAY_MS,
             self.documents: 7 * DAY_MS,
+            self.mentions: 30 * DAY_MS,
+            self.extract_requests: 7 * DAY_MS,
             self.dead_letters: 30 * DAY_MS,
         }

@@ -21,7 +21,13 @@ from indexers.opensearch.retry import RetryPolicy
 from indexers.opensearch.rows import Index
 from indexers.planning import IndexVersions
 from indexers.ports import Embedder
-from indexers.settings import EmbedderSettings, IndexingSettings, OpenSearchSettings, VaultRoot
+from indexers.settings import (
+    EmbedderSettings,
+    ExtractorSettings,
+    IndexingSettings,
+    OpenSearchSettings,
+    VaultRoot,
+)
 from indexers.verify.report import VerifyReport
 from streams.admin import delete_topics, ensure_topics
 from streams.agents.config import AgentConfig
@@ -236,6 +242,7 @@ def agent_config(stack: Stack, prefix: str, roots: Sequence[VaultRoot], **indexi
         kafka_servers=stack.kafka_servers,
         opensearch=OpenSearchSettings(url=stack.opensearch_url),
         opensearch_url=stack.opensearch_url,
+        extractor=ExtractorSettings(),
         embedder=EmbedderSettings(),
         indexing=IndexingSettings(**indexing),
         agent=AgentSettings(),

@@ -29,6 +29,7 @@ def agent_config(settings: Settings, agent: AgentSettings) -> AgentConfig:
         opensearch=settings.opensearch,
         opensearch_url=settings.opensearch_url,
         embedder=settings.embedder,
+        extractor=settings.extractor,
         indexing=settings.indexing,
         agent=agent,
     )

@@ -15,6 +15,12 @@ TeamId = NewType("TeamId", str)
 DocumentId = NewType("DocumentId", str)
 ChunkId = NewType("ChunkId", str)
 LinkId = NewType("LinkId", str)
+#: Of one name under one label of one namespace. An entity has the id of its canonical name.
+NameId = NewType("NameId", str)
+EntityId = NewType("EntityId", str)
+MentionId = NewType("MentionId", str)
+RelationId = NewType("RelationId", str)
+ProposalId = NewType("ProposalId", str)
 
 #: Root of every Hopline id (RFC 9562 version 5). Changing it orphans every stored row.
 ID_NAMESPACE = UUID("6f1d6f5e-3c1b-5d0a-9c53-5b8d2f6a7e41")
@@ -22,6 +28,9 @@ ID_NAMESPACE = UUID("6f1d6f5e-3c1b-5d0a-9c53-5b8d2f6a7e41")
 SEPARATOR = "\x1f"
 LABEL_PATTERN = r"[\w][\w.-]{0,127}"
 _LABEL = re.compile(LABEL_PATTERN)
+
+#: Agent of rows that belong to a whole team or tenant.
+KEEPER = AgentId("hopline")
 
 Role = Literal["agent", "reader", "curator", "admin", "pipeline"]
 
@@ -111,6 +120,74 @@ class DocumentKey:
         """Kafka key of both input topics: one document, one partition."""
         ns = self.namespace
         return f"{ns.tenant_id}/{ns.agent_id}/{ns.scope_label}/{self.path}".encode()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityNamespace:
+    """Where names of entities are told apart: one agent's own, one team's, or the tenant's shared ones.
+
+    Unlike `Namespace` it has no author: shared documents of two agents name the same entities.
+    """
+
+    tenant_id: TenantId
+    #: `shared`, `team:<team>` or `agent:<agent>`: as it stands in routes, keys and rows.
+    owner: str
+
+    def __post_init__(self) -> None:
+        check_label(self.tenant_id)
+        kind, _, name = self.owner.partition(":")
+        if kind in ("team", "agent"):
+            check_label(name)
+        elif self.owner != "shared":
+            msg = f"{self.owner!r} is no namespace: give shared, team:<team> or agent:<agent>"
+            raise ValueError(msg)
+
+    @classmethod
+    def of(cls, namespace: Namespace) -> EntityNamespace:
+        match namespace.scope:
+            case Scope.PERSONAL:
+                owner = f"agent:{namespace.agent_id}"
+            case Scope.TEAM:
+                owner = f"team:{namespace.team_id}"
+            case Scope.SHARED:
+                owner = "shared"
+        return cls(tenant_id=namespace.tenant_id, owner=owner)
+
+    @property
+    def scope(self) -> Scope:
+        kind = self.owner.partition(":")[0]
+        return {"agent": Scope.PERSONAL, "team": Scope.TEAM, "shared": Scope.SHARED}[kind]
+
+    @property
+    def namespace(self) -> Namespace:
+        """Owner of the namespace's own rows. A team's and the tenant's belong to no agent: `KEEPER` stands there."""
+        kind, _, name = self.owner.partition(":")
+        return Namespace(
+            tenant_id=self.tenant_id,
+            agent_id=AgentId(name) if kind == "agent" else KEEPER,
+            scope=self.scope,
+            team_id=TeamId(name) if kind == "team" else None,
+        )
+
+    def record_key(self, label: str) -> bytes:
+        """Kafka key of the mentions topic: one (tenant, namespace, label), one partition, one writer."""
+        return f"{self.tenant_id}/{self.owner}/{label}".encode()
+
+    def name_id(self, label: str, key: str) -> NameId:
+        """`key`: the normalised name (indexers.domain.entities.names)."""
+        return NameId(_uuid("name", self.tenant_id, self.owner, label, key))
+
+    def proposal_id(self, label: str, key: str, other_key: str) -> ProposalId:
+        return ProposalId(_uuid("proposal", self.tenant_id, self.owner, label, *sorted((key, other_key))))
+
+
+def mention_id(doc_id: DocumentId, name_id: NameId) -> MentionId:
+    """One edge of a document to a name, whatever the version: the newest replaces it."""
+    return MentionId(_uuid("mention", doc_id, name_id))
+
+
+def relation_id(doc_id: DocumentId, subject_id: NameId, relation_type: str, object_id: NameId) -> RelationId:
+    return RelationId(_uuid("relation", doc_id, subject_id, relation_type, object_id))
 
 
 def chunk_id(doc_id: DocumentId, ordinal: int) -> ChunkId:

@@ -7,7 +7,21 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from indexers.domain.identity import Principal
-from indexers.opensearch.rows import ChunkRow, DocumentRow, GateRow, Index, LinkRow, OwnedRow
+from indexers.opensearch.rows import (
+    ChunkRow,
+    ControlRow,
+    CurationRow,
+    DocumentRow,
+    EntityRow,
+    ExtractionRow,
+    GateRow,
+    Index,
+    LinkRow,
+    MentionRow,
+    OwnedRow,
+    ProposalRow,
+    RelationRow,
+)
 
 Action = Literal["index", "create", "delete", "replace_if"]
 Status = Literal["applied", "stale", "conflict", "rejected"]
@@ -17,6 +31,13 @@ ROW_TYPES: Mapping[Index, type[OwnedRow]] = {
     Index.CHUNKS: ChunkRow,
     Index.LINKS: LinkRow,
     Index.GATE: GateRow,
+    Index.ENTITIES: EntityRow,
+    Index.MENTIONS: MentionRow,
+    Index.RELATIONS: RelationRow,
+    Index.PROPOSALS: ProposalRow,
+    Index.CURATION: CurationRow,
+    Index.EXTRACTIONS: ExtractionRow,
+    Index.CONTROL: ControlRow,
 }
 
 

@@ -98,9 +98,9 @@ class Gate:
         space = VectorSpace(pair_id=pair_id, dimension=dimension, cosine_floor=cosine_floor)
         await self._retry.call(lambda: self._schema.ensure(space))
 
-    async def drop_indices(self) -> None:
-        """Delete every index of this prefix with all rows of all tenants. For rebuild and tests."""
-        await self._retry.call(self._schema.drop)
+    async def drop_indices(self, indexes: Sequence[Index] = tuple(Index)) -> None:
+        """Delete these indices of this prefix with all rows of all tenants. A rebuild drops `rows.REBUILT`."""
+        await self._retry.call(lambda: self._schema.drop(indexes))
 
     async def vector_space(self) -> VectorSpace:
         return await self._retry.call(self._schema.recorded_space)

@@ -18,6 +18,17 @@ class Index(StrEnum):
     CHUNKS = "chunks"
     LINKS = "links"
     GATE = "gate"
+    ENTITIES = "entities"
+    MENTIONS = "mentions"
+    RELATIONS = "relations"
+    PROPOSALS = "proposals"
+    CURATION = "curation"
+    EXTRACTIONS = "extractions"
+    CONTROL = "control"
+
+
+#: Made of the vault, so a rebuild drops and restores it. Control rows are kept: the vault can't tell them.
+REBUILT = tuple(index for index in Index if index is not Index.CONTROL)
 
 
 class OwnedRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,6 +124,139 @@ class GateRow(OwnedRow, frozen=True, kw_only=True):
     deleted: bool
     #: Aliases under which links were looked for: what a later version no longer has must be looked for once more.
     alias_keys: list[str] = []
+
+
+class EntityRow(OwnedRow, frozen=True, kw_only=True):
+    """One name of an entity. An entity is the set of names with one `entity_id`, which is its canonical name's id.
+
+    Mentions point at names, names point at entities: joining, merging and undoing rewrite names alone.
+    """
+
+    name_id: str
+    #: The name that it joined by likeness alone, its own id where it joined none.
+    likeness_id: str
+    #: With the merges of curators on top.
+    entity_id: str
+    #: EntityNamespace.owner.
+    namespace: str
+    label: str
+    #: Normalised name: equal keys of one label are one name.
+    key: str
+    #: As people read it: the most frequent spelling, or what a curator chose.
+    name: str
+    canonical: bool
+    #: Documents that mention this name: counted from the edges, never kept by adding up.
+    mentions: int
+    #: Of the canonical row: documents that mention any of the entity's names. Else 0.
+    mention_count: int
+    #: A curator said that this name is noise: its entity is shown nowhere.
+    blocked: bool
+    #: What similar names are found by: see indexers.domain.entities.names.
+    grams: list[str]
+    #: Names are compared by likeness only within equal blocks; None: by equality alone.
+    block: str | None
+    length: int
+
+
+class MentionRow(OwnedRow, frozen=True, kw_only=True):
+    """Edge document → name, with owner fields of the document."""
+
+    doc_id: str
+    path: str
+    name_id: str
+    namespace: str
+    label: str
+    key: str
+    #: Of the strongest occurrence: text as written, confidence 0..1, code points in the file's text, its sentence.
+    surface: str
+    weight: float
+    start: int
+    end: int
+    sentence: str
+    #: The first ones (20 at most), as start, end, surface, weight, sentence; `count` says how many there are.
+    occurrences: list[dict[str, object]]
+    count: int
+    #: `model` or `pattern`.
+    source: str
+    version: int
+
+
+class RelationRow(OwnedRow, frozen=True, kw_only=True):
+    """Edge name → name that somebody wrote, with the place in a document that says so. Owner: the document's."""
+
+    doc_id: str
+    path: str
+    namespace: str
+    subject: str
+    subject_label: str
+    subject_id: str
+    relation_type: str
+    object: str
+    object_label: str
+    object_id: str
+    quote: str
+    #: Where the quote stands, code points.
+    start: int
+    end: int
+    version: int
+
+
+class ProposalRow(OwnedRow, frozen=True, kw_only=True):
+    """Two canonical names that may be one entity: a person decides. Gone once either name is, or it was decided."""
+
+    namespace: str
+    label: str
+    entity_id: str
+    other_id: str
+    key: str
+    other_key: str
+    similarity: float
+    #: similar, conflicting_tokens.
+    reason: str
+
+
+class CurationRow(OwnedRow, frozen=True, kw_only=True):
+    """One command of a curator, as it stands in `.hopline/curation.jsonl` too. Id: the command's event id."""
+
+    namespace: str
+    label: str
+    kind: str
+    #: Names that it speaks of: merge, accept, reject, unmerge: two; rename, block, unblock: one.
+    keys: list[str]
+    #: rename: the new display name.
+    name: str | None
+    #: unmerge: event id of the merge that it takes back, None: the name leaves its entity.
+    undoes: str | None
+    by: str
+    at: str
+    reason: str | None
+    version: int
+    event_id: str
+
+
+class ExtractionRow(OwnedRow, frozen=True, kw_only=True):
+    """Written by the extract agent once the broker has its events: what was extracted with what. Id: the document's."""
+
+    doc_id: str
+    namespace: str
+    version: int
+    #: Labels, patterns, model and rules in one string; another string means: extract again.
+    fingerprint: str
+    #: Edges that link shall have made of it, one per (label, name).
+    mentions: int
+    #: Mentions that the evidence gate refused.
+    rejected: int
+
+
+class ControlRow(OwnedRow, frozen=True, kw_only=True):
+    """What only this index knows (labels of namespaces). Id: kind and name."""
+
+    kind: str
+    name: str
+    value: dict[str, Any]
+    version: int
+    updated_by: str
+    updated_at: str
 
 
 def owner_fields(namespace: Namespace) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -33,11 +34,11 @@ class Schema:
                 await self._ensure_index(index, suffix, space)
         await self._require_allocated()
 
-    async def drop(self) -> None:
+    async def drop(self, dropped: Sequence[Index]) -> None:
         """Indices first: a template that still stands keeps a mistaken auto-created index harmless."""
-        indices = [self._names.index_of(i, s) for i in Index for s in self._names.suffixes]
+        indices = [self._names.index_of(i, s) for i in dropped for s in self._names.suffixes]
         await self._request("DELETE", f"/{','.join(indices)}", params={"ignore_unavailable": "true"})
-        for index in Index:
+        for index in dropped:
             try:
                 await self._request("DELETE", f"/_index_template/{self._names.template(index)}")
             except RefusedRequest as refused:

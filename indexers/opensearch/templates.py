@@ -68,7 +68,7 @@ def _settings(index: Index, settings: OpenSearchSettings) -> dict[str, Any]:
         # How long a delete's version is remembered: a late older write within it is stale.
         "gc_deletes": "10m",
     }
-    if index is Index.DOCUMENTS:
+    if index in (Index.DOCUMENTS, Index.ENTITIES):
         values["analysis"] = ANALYSIS
     if index is Index.CHUNKS:
         values["knn"] = True
@@ -88,15 +88,9 @@ def _mappings(index: Index, space: VectorSpace) -> dict[str, Any]:
 
 
 def _properties(index: Index, space: VectorSpace) -> dict[str, Any]:
-    match index:
-        case Index.DOCUMENTS:
-            return _DOCUMENTS
-        case Index.CHUNKS:
-            return _CHUNKS | {VECTOR_FIELD: _vector(space.dimension)}
-        case Index.LINKS:
-            return _LINKS
-        case Index.GATE:
-            return _GATE
+    if index is Index.CHUNKS:
+        return _CHUNKS | {VECTOR_FIELD: _vector(space.dimension)}
+    return _PROPERTIES[index]
 
 
 def _vector(dimension: int) -> dict[str, Any]:
@@ -195,4 +189,112 @@ _GATE: dict[str, Any] = {
     "event_id": _KEYWORD,
     "deleted": _BOOLEAN,
     "alias_keys": _STORED,
+}
+
+_ENTITIES: dict[str, Any] = {
+    "name_id": _KEYWORD,
+    "likeness_id": _KEYWORD,
+    "entity_id": _KEYWORD,
+    "namespace": _KEYWORD,
+    "label": _KEYWORD,
+    "key": _KEYWORD,
+    "name": _TEXT,
+    "canonical": _BOOLEAN,
+    "mentions": _LONG,
+    "mention_count": _LONG,
+    "blocked": _BOOLEAN,
+    "grams": _KEYWORD,
+    "block": _KEYWORD,
+    "length": {"type": "integer"},
+}
+
+_MENTIONS: dict[str, Any] = {
+    "doc_id": _KEYWORD,
+    "path": _KEYWORD,
+    "name_id": _KEYWORD,
+    "namespace": _KEYWORD,
+    "label": _KEYWORD,
+    "key": _KEYWORD,
+    "surface": _KEYWORD,
+    "weight": {"type": "float"},
+    "start": {"type": "integer"},
+    "end": {"type": "integer"},
+    "sentence": _STORED,
+    "occurrences": {"type": "object", "enabled": False},
+    "count": {"type": "integer"},
+    "source": _KEYWORD,
+    "version": _LONG,
+}
+
+_RELATIONS: dict[str, Any] = {
+    "doc_id": _KEYWORD,
+    "path": _KEYWORD,
+    "namespace": _KEYWORD,
+    "subject": _KEYWORD,
+    "subject_label": _KEYWORD,
+    "subject_id": _KEYWORD,
+    "relation_type": _KEYWORD,
+    "object": _KEYWORD,
+    "object_label": _KEYWORD,
+    "object_id": _KEYWORD,
+    "quote": _STORED,
+    "start": {"type": "integer"},
+    "end": {"type": "integer"},
+    "version": _LONG,
+}
+
+_PROPOSALS: dict[str, Any] = {
+    "namespace": _KEYWORD,
+    "label": _KEYWORD,
+    "entity_id": _KEYWORD,
+    "other_id": _KEYWORD,
+    "key": _KEYWORD,
+    "other_key": _KEYWORD,
+    "similarity": {"type": "float"},
+    "reason": _KEYWORD,
+}
+
+_CURATION: dict[str, Any] = {
+    "namespace": _KEYWORD,
+    "label": _KEYWORD,
+    "kind": _KEYWORD,
+    "keys": _KEYWORD,
+    "name": _KEYWORD,
+    "undoes": _KEYWORD,
+    "by": _KEYWORD,
+    "at": {"type": "date"},
+    "reason": _STORED,
+    "version": _LONG,
+    "event_id": _KEYWORD,
+}
+
+_EXTRACTIONS: dict[str, Any] = {
+    "doc_id": _KEYWORD,
+    "namespace": _KEYWORD,
+    "version": _LONG,
+    "fingerprint": _KEYWORD,
+    "mentions": {"type": "integer"},
+    "rejected": {"type": "integer"},
+}
+
+_CONTROL: dict[str, Any] = {
+    "kind": _KEYWORD,
+    "name": _KEYWORD,
+    "value": {"type": "object", "enabled": False},
+    "version": _LONG,
+    "updated_by": _KEYWORD,
+    "updated_at": {"type": "date"},
+}
+
+_PROPERTIES: dict[Index, dict[str, Any]] = {
+    Index.DOCUMENTS: _DOCUMENTS,
+    Index.LINKS: _LINKS,
+    Index.GATE: _GATE,
+    Index.ENTITIES: _ENTITIES,
+    Index.MENTIONS: _MENTIONS,
+    Index.RELATIONS: _RELATIONS,
+    Index.PROPOSALS: _PROPOSALS,
+    Index.CURATION: _CURATION,
+    Index.EXTRACTIONS: _EXTRACTIONS,
+    Index.CONTROL: _CONTROL,
 }

@@ -12,12 +12,12 @@ import msgspec
 
 from indexers.domain.identity import Principal
 from indexers.opensearch.gate import Gate
-from indexers.opensearch.rows import Index
+from indexers.opensearch.rows import REBUILT, Index
 
 #: Left out: versions, event ids and clock times (each indexing has its own), vectors (they depend on their
 #: company in a batch), and what the vault's bytes can't tell (a former name, the modification time).
 LEFT_OUT = frozenset(
-    {"version", "event_id", "indexed_at", "updated_at", "tombstone_until", "vector", "moved_from"}
+    {"version", "event_id", "indexed_at", "updated_at", "tombstone_until", "vector", "moved_from", "weight"}
 )
 _MODULUS = 1 << 256
 
@@ -35,7 +35,7 @@ async def content_digest(gate: Gate, principal: Principal) -> ContentDigest:
     await gate.refresh()
     total = 0
     rows: dict[str, int] = {}
-    for index in Index:
+    for index in REBUILT:
         rows[index.value] = 0
         async with aclosing(gate.scan(principal, index, {"match_all": {}})) as scan:
             async for row in scan:

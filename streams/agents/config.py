@@ -1,4 +1,4 @@
-"""What ingest and embed need of the settings, and the gate as both of them hold it."""
+"""What the agents need of the settings, and the gate as each of them holds it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from indexers.errors import ConfigurationError, Transient
 from indexers.opensearch.gate import Gate, Observer, ignore_fact
 from indexers.opensearch.open import gate_at
 from indexers.opensearch.retry import RetryPolicy
-from indexers.settings import EmbedderSettings, IndexingSettings, OpenSearchSettings, VaultRoot
+from indexers.settings import (
+    EmbedderSettings,
+    ExtractorSettings,
+    IndexingSettings,
+    OpenSearchSettings,
+    VaultRoot,
+)
 from streams.context import AgentContext, AgentSpec
 from streams.settings import AgentSettings, KafkaSettings
 from streams.topics import Topics
@@ -29,6 +35,7 @@ class AgentConfig:
     opensearch: OpenSearchSettings
     opensearch_url: str
     embedder: EmbedderSettings
+    extractor: ExtractorSettings
     indexing: IndexingSettings
     agent: AgentSettings
 
