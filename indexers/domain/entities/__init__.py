@@ -1,0 +1,1 @@
+"""Names, their labels and what stands behind them. Pure."""
