@@ -15,6 +15,7 @@ from faust.types import EventT
 from streams.batch import Record, split_by_bytes
 from streams.connect import KafkaConnection
 from streams.context import AgentSpec
+from streams.fetch import use_short_waits
 from streams.pipeline import Pipeline
 
 OnAssigned = Callable[[Sequence[tuple[str, int]]], None]
@@ -33,6 +34,7 @@ def build_app(
     `folder` must be there until the app has started: Faust makes empty folders in it and looks at them no more.
     """
     app = faust.App(**app_options(spec, folder))
+    use_short_waits(app)
     # Both topics behind one channel: one stream, one order of acknowledgements.
     channel = app.topic(
         *spec.inputs,
