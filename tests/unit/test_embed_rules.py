@@ -12,8 +12,9 @@ import pytest
 from indexers.domain.chunking import chunk_hash
 from indexers.domain.identity import AgentId, Namespace, Scope, TenantId
 from indexers.ports import Vectors
-from streams.agents.embed.decode import Texts, Word, decode_words, newest_of_each, texts_of
+from streams.agents.documents import Word, decode_words, newest_of_each
 from streams.agents.embed.model import Model, missing_calls
+from streams.agents.embed.texts import Texts, texts_of
 from streams.agents.embed.write import outdated_query, vector_json, vectors_of
 from streams.batch import Record
 from streams.events import ChunkSpan, DocumentChanged, encode

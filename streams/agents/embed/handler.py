@@ -8,24 +8,23 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from indexers.domain.text import decode_text
 from indexers.errors import PoisonRecord
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.rows import Index
 from indexers.settings import IndexingSettings
-from streams.agents.embed.decode import Texts, Word, decode_words, newest_of_each, texts_of
+from streams.agents.documents import Word, current_words, decode_words, newest_of_each, read_text
 from streams.agents.embed.model import Model, keyed_texts
 from streams.agents.embed.moves import carry_over
 from streams.agents.embed.reuse import Vector, VectorKey, stored_vectors
+from streams.agents.embed.texts import Texts, texts_of
 from streams.agents.embed.write import (
     Embedded,
-    document_states,
     remove_outdated,
     remove_superseded,
     vectors_of,
     write_chunks,
 )
-from streams.agents.vaults import Vaults, read_vault
+from streams.agents.vaults import Vaults
 from streams.batch import Poisoned, Record
 from streams.context import AgentContext
 
@@ -58,7 +57,7 @@ class EmbedHandler:
     async def prepare(self, records: Sequence[Record]) -> Prepared:
         words, poisoned = decode_words(records)
         newest = newest_of_each(words)
-        current = await self.context.hold("opensearch", lambda: self._current(newest))
+        current = await self.context.hold("opensearch", lambda: current_words(self.gate, newest))
         deletions = [word for word in current if word.is_deletion]
         texts, unreadable = await self._texts([word for word in current if not word.is_deletion])
         vectors, refused = await self._vectors(texts)
@@ -76,11 +75,6 @@ class EmbedHandler:
         rejected = await self.context.hold("opensearch", lambda: self._store(prepared))
         await self.context.park([*prepared.poisoned, *rejected])
         self.context.metrics.skipped.labels(reason="older").inc(prepared.outdated)
-
-    async def _current(self, words: Sequence[Word]) -> list[Word]:
-        """Without those that a later event overtook. Versions only grow, so this may be asked early."""
-        states = await document_states(self.gate, words)
-        return [w for w in words if (state := states.get(w.doc_id)) is not None and not state.overtakes(w)]
 
     async def _texts(self, words: Sequence[Word]) -> tuple[list[Texts], list[Poisoned]]:
         texts: list[Texts] = []
@@ -108,14 +102,8 @@ class EmbedHandler:
         return None if text is None else texts_of(word, text)
 
     def _read(self, word: Word) -> str | None:
-        cap = self.settings.document_max_bytes
-        try:
-            content = read_vault(self.vaults, word.event.document, cap)
-        except FileNotFoundError:
-            return None
-        if content.content_hash != word.event.content_hash:
-            return None
-        return decode_text(content.head, max_bytes=cap).text
+        event = word.event
+        return read_text(self.vaults, event.document, event.content_hash, self.settings.document_max_bytes)
 
     async def _vectors(self, texts: Sequence[Texts]) -> tuple[dict[VectorKey, Vector], list[Poisoned]]:
         keys = [key for document in texts for key, _ in keyed_texts(document)]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from indexers.errors import PoisonRecord
 from indexers.ports import Embedder
-from streams.agents.embed.decode import Texts
 from streams.agents.embed.reuse import Vector, VectorKey
+from streams.agents.embed.texts import Texts
 from streams.batch import Poisoned
 
 #: Seconds of CPU, so that a document of a thousand chunks doesn't look like a standstill.

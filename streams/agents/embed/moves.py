@@ -20,8 +20,8 @@ from indexers.opensearch.find import DOCUMENTS_MAX, Wanted, find_pages
 from indexers.opensearch.gate import Gate, RowRef, RowWrite
 from indexers.opensearch.rows import ChunkRow, Index
 from indexers.opensearch.visibility import Query
-from streams.agents.embed.decode import Word
-from streams.agents.embed.write import DocumentState, chunk_removal, states_of
+from streams.agents.documents import DocumentState, Word, states_of
+from streams.agents.embed.write import chunk_removal
 
 States = Mapping[DocumentId, DocumentState]
 

@@ -11,9 +11,9 @@ import numpy as np
 from indexers.domain.identity import ChunkId, DocumentId, Principal, chunk_id
 from indexers.errors import PoisonRecord
 from indexers.opensearch.find import DOCUMENTS_MAX, Wanted, find_all
-from indexers.opensearch.gate import Gate, RowRef, RowWrite
+from indexers.opensearch.gate import Gate, RowWrite
 from indexers.opensearch.rows import ChunkRow, Index, owner_fields
-from streams.agents.embed.decode import Word
+from streams.agents.documents import Word, document_states
 from streams.agents.embed.reuse import Vector, VectorKey
 from streams.batch import Poisoned
 from streams.events import ChunkSpan
@@ -84,35 +84,6 @@ async def remove_superseded(gate: Gate, words: Sequence[Word]) -> int:
     return len(lost)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentState:
-    """The stored row of a document, as far as its chunks depend on it."""
-
-    version: int
-    deleted: bool
-    has_chunks: bool
-
-    def overtakes(self, word: Word) -> bool:
-        """Another event of this document is further: what `word` says is outdated."""
-        return self.version > word.event.version or (self.deleted and not word.is_deletion)
-
-
-async def document_states(gate: Gate, words: Sequence[Word]) -> dict[DocumentId, DocumentState]:
-    """As last written (realtime)."""
-    refs = [RowRef(principal=w.event.namespace.principal, row_id=w.doc_id) for w in words]
-    return await states_of(gate, refs)
-
-
-async def states_of(gate: Gate, refs: Sequence[RowRef]) -> dict[DocumentId, DocumentState]:
-    fields = ("version", "deleted", "no_vector_reason")
-    rows = await gate.get_many(Index.DOCUMENTS, refs, fields=fields) if refs else []
-    return {
-        DocumentId(ref.row_id): _state(row.source)
-        for ref, row in zip(refs, rows, strict=True)
-        if row is not None
-    }
-
-
 def outdated_query(words: Sequence[Word], model_id: str) -> dict[str, Any]:
     """Never rows of a newer version: those are another event's affair."""
     clauses: list[dict[str, Any]] = []
@@ -172,10 +143,4 @@ def _chunk_write(document: Embedded, at: int, model_id: str) -> RowWrite:
         action="index",
         row=row,
         version=word.event.version,
-    )
-
-
-def _state(source: dict[str, Any]) -> DocumentState:
-    return DocumentState(
-        version=source["version"], deleted=source["deleted"], has_chunks=source["no_vector_reason"] is None
     )
