@@ -1,0 +1,150 @@
+"""When two names are one: their keys, how alike they are, and what may be compared at all. Pure.
+
+Names with equal keys are one name. Names with different keys join by likeness, or are proposed to a curator, only
+within one block: the same kind of script and the same codes (words with digits), in the same order. Names without a
+block (short ones, acronyms among them; codes, paths and addresses; a person's lone given name) need equal keys.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from rapidfuzz.distance import Levenshtein
+
+from indexers.domain.entities.spelling import CJK_PATTERN, CODE_LABELS, PERSONS, name_key, trim_particles
+
+__all__ = [
+    "Comparison", "NameShape", "Verdict", "compare", "minimum_shared", "name_key", "order", "shape_of",
+    "trim_particles",
+]  # fmt: skip
+
+#: Similarity is 1 - Levenshtein distance / length of the longer key, without the codes.
+JOINS_ABOVE = 0.85
+PROPOSES_FROM = 0.75
+#: Shorter keys need equality: with six letters one edit is already under 0.85, and acronyms are shorter still.
+LETTERS_MIN = 7
+#: A longer key is no name: it is compared by equality only.
+LETTERS_MAX = 200
+#: Two words are spellings of one another from here on, if both have this many letters.
+_WORD_LIKENESS = 0.8
+_WORD_LETTERS = 6
+_PERSON_LETTERS = 8
+
+
+class Verdict(StrEnum):
+    JOIN = "join"
+    PROPOSE = "propose"
+    DIFFERENT = "different"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    verdict: Verdict
+    similarity: float
+    #: `similar` or `conflicting_tokens` for proposals, else ''.
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameShape:
+    """What similar names are found by. Without a block there is nothing to find, and no grams."""
+
+    grams: tuple[str, ...]
+    block: str | None
+    #: Of the key without its codes, code points.
+    length: int
+
+
+DIFFERENT = Comparison(verdict=Verdict.DIFFERENT, similarity=0.0)
+
+
+@lru_cache(maxsize=65_536)
+def shape_of(key: str, label: str) -> NameShape:
+    text, codes = _parted(key)
+    block = _block(text, codes, label)
+    grams = () if block is None else tuple(sorted({text[at : at + 2] for at in range(len(text) - 1)}))
+    return NameShape(grams=grams, block=block, length=len(text))
+
+
+def compare(key: str, other: str, label: str) -> Comparison:
+    """Of two keys of one label, in either order. Equal keys are one name and JOIN."""
+    if key == other:
+        return Comparison(verdict=Verdict.JOIN, similarity=1.0)
+    block = shape_of(key, label).block
+    if block is None or block != shape_of(other, label).block:
+        return DIFFERENT
+    text, other_text = _parted(key)[0], _parted(other)[0]
+    similarity = Levenshtein.normalized_similarity(text, other_text, score_cutoff=PROPOSES_FROM)
+    if similarity < PROPOSES_FROM:
+        return DIFFERENT
+    if similarity <= JOINS_ABOVE:
+        return Comparison(verdict=Verdict.PROPOSE, similarity=similarity, reason="similar")
+    if _conflicting(text.split(), other_text.split(), person=label in PERSONS):
+        return Comparison(verdict=Verdict.PROPOSE, similarity=similarity, reason="conflicting_tokens")
+    return Comparison(verdict=Verdict.JOIN, similarity=similarity)
+
+
+def order(key: str) -> tuple[int, str]:
+    """The fixed order of names: longer ones first, as they say more; then by code points."""
+    return (-len(key), key)
+
+
+def minimum_shared(shape: NameShape) -> int:
+    """Grams that a name shares at least with every name that it joins or proposes.
+
+    An edit changes at most two grams of a text (an inserted letter: one), and others stand in both texts. The
+    other text may be longer by k letters: then k of the edits are insertions. So of the n grams at most
+    2·edits - k are lost, with edits ≤ (1 - 0.75) · (length + k); k = 0..length / 3, as 0.75 is not reached beyond.
+    """
+    length = shape.length
+    lost = max(2 * ((length + k) // 4) - k for k in range(length // 3 + 1))
+    return max(1, len(shape.grams) - lost)
+
+
+def length_range(shape: NameShape) -> tuple[int, int]:
+    """Lengths of the names that may be like it, both ends included."""
+    return -(-shape.length * 3 // 4), shape.length * 4 // 3
+
+
+def _parted(key: str) -> tuple[str, str]:
+    """The words without digits, and those with."""
+    words = key.split()
+    codes = [word for word in words if any(c.isdigit() for c in word)]
+    return (key, "") if not codes else (" ".join(w for w in words if w not in codes), " ".join(codes))
+
+
+def _block(text: str, codes: str, label: str) -> str | None:
+    if label in CODE_LABELS or not LETTERS_MIN <= len(text) <= LETTERS_MAX:
+        return None
+    if label in PERSONS and " " not in text:
+        return None
+    kind = "cjk" if CJK_PATTERN.search(text) else "alphabet"
+    return f"{kind} {codes}".rstrip()
+
+
+def _conflicting(words: list[str], others: list[str], *, person: bool) -> bool:
+    """Whether a pair of words in the same place is two words rather than two spellings of one."""
+    if "".join(words) == "".join(others):
+        return False
+    if len(words) != len(others):
+        return True
+    return any(
+        word != other and not _spellings(word, other, person=person)
+        for word, other in zip(words, others, strict=True)
+    )
+
+
+def _spellings(word: str, other: str, *, person: bool) -> bool:
+    """Letters of CJK are syllables or words, so another one is another word."""
+    if CJK_PATTERN.search(word) or CJK_PATTERN.search(other) or word[0] != other[0]:
+        return False
+    if {word, other} == {word + "s", other} or {word, other} == {word, other + "s"}:
+        return not person
+    if min(len(word), len(other)) < (_PERSON_LETTERS if person else _WORD_LETTERS):
+        return False
+    # Martin and Martina, Christine and Christina are two people.
+    if person and word[-1] != other[-1]:
+        return False
+    return Levenshtein.normalized_similarity(word, other) >= _WORD_LIKENESS
