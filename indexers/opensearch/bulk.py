@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from opensearchpy import AsyncOpenSearch
 
 from indexers.errors import RefusedRequest, Transient
 from indexers.opensearch.calls import (
+    Action,
     BulkRejected,
     BulkRetried,
     BulkSent,
@@ -32,6 +33,8 @@ _PATIENCE = 3.0
 #: An internal error of one row may pass (a shard that moves) or not (a row that trips a bug): then the row is
 #: rejected.
 _INTERNAL_ERROR_ATTEMPTS = 8
+#: The conditions stand in the header.
+_BULK_ACTIONS: Final[Mapping[Action, str]] = {"replace_if": "index", "delete_if": "delete"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +90,7 @@ class BulkWriter:
             header |= {"version": write.version, "version_type": "external_gte"}
         if write.seq_no is not None:
             header |= {"if_seq_no": write.seq_no, "if_primary_term": write.primary_term}
-        action = "index" if write.action == "replace_if" else write.action
+        action = _BULK_ACTIONS.get(write.action, write.action)
         lines = [msgspec.json.encode({action: header})]
         if write.row is not None:
             lines.append(msgspec.json.encode(write.row))

@@ -23,7 +23,7 @@ from indexers.opensearch.rows import (
     RelationRow,
 )
 
-Action = Literal["index", "create", "delete", "replace_if"]
+Action = Literal["index", "create", "delete", "replace_if", "delete_if"]
 Status = Literal["applied", "stale", "conflict", "rejected"]
 
 ROW_TYPES: Mapping[Index, type[OwnedRow]] = {
@@ -62,10 +62,11 @@ class RowWrite:
 
     `index` stores the row unless a newer version is there; an equal version is applied again. `create` stores
     it unless a row is there. `replace_if` stores it if the row is still the one that was read. `delete`
-    removes the row unless a newer version is there; a missing row is a success.
+    removes the row unless a newer version is there; a missing row is a success. `delete_if` removes it if it is
+    still the one that was read.
 
-    A request that was applied and whose answer got lost is sent again: `create` and `replace_if` may then say
-    `conflict` although they were applied, so look at the row before taking that for another writer's.
+    A request that was applied and whose answer got lost is sent again: `create`, `replace_if` and `delete_if` may
+    then say `conflict` although they were applied, so look at the row before taking that for another writer's.
     """
 
     principal: Principal
@@ -78,14 +79,14 @@ class RowWrite:
     primary_term: int | None = None
 
     def __post_init__(self) -> None:
-        if (self.row is None) != (self.action == "delete"):
+        if (self.row is None) != (self.action in ("delete", "delete_if")):
             msg = f"{self.action} {'needs a row' if self.row is None else 'takes no row'}"
             raise ValueError(msg)
         if (self.version is None) != (self.action not in ("index", "delete")):
             msg = f"{self.action} and version {self.version} contradict each other"
             raise ValueError(msg)
         known = self.seq_no is not None and self.primary_term is not None
-        if known != (self.action == "replace_if"):
+        if known != (self.action in ("replace_if", "delete_if")):
             read = f"seq_no {self.seq_no}, primary_term {self.primary_term}"
             msg = f"{self.action} and {read} contradict each other"
             raise ValueError(msg)

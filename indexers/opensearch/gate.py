@@ -126,7 +126,7 @@ class Gate:
     async def write(self, writes: Sequence[RowWrite]) -> list[WriteResult]:
         """One result per write, in order. Transient: some may have been applied; send all of them again.
 
-        A row that the principal may not see is never replaced or deleted, and `delete` and `replace_if`
+        A row that the principal may not see is never replaced or deleted, and `delete`, `replace_if` and `delete_if`
         answer as for a missing row.
         """
         for write in writes:

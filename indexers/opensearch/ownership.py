@@ -26,7 +26,7 @@ def untouched(write: RowWrite) -> WriteResult:
     match write.action:
         case "delete":
             return WriteResult(row_id=write.row_id, status="applied")
-        case "replace_if":
+        case "replace_if" | "delete_if":
             return WriteResult(row_id=write.row_id, status="conflict", reason="the row is not there")
         case _:
             return WriteResult(row_id=write.row_id, status="rejected", reason="the id is another owner's")

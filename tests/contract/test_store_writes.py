@@ -180,6 +180,29 @@ async def test_replace_if_loses_to_another_writer(gate: Gate) -> None:
     assert statuses(await gate.write([replace(stored.seq_no, "y")])) == ["applied"]
 
 
+async def test_delete_if_removes_only_the_row_that_was_read(gate: Gate) -> None:
+    def delete(seq_no: int) -> RowWrite:
+        return RowWrite(
+            principal=ACME, index=Index.LINKS, row_id="l", action="delete_if", seq_no=seq_no, primary_term=1
+        )
+
+    create = RowWrite(principal=ACME, index=Index.LINKS, row_id="l", action="create", row=link_row())
+    replace = RowWrite(
+        principal=ACME,
+        index=Index.LINKS,
+        row_id="l",
+        action="replace_if",
+        row=link_row(to_doc_id="x", resolved=True),
+        seq_no=0,
+        primary_term=1,
+    )
+    assert statuses(await gate.write([create, replace])) == ["applied", "applied"]
+    assert statuses(await gate.write([delete(0), delete(1)])) == ["conflict", "applied"]
+    assert await gate.get_many(Index.LINKS, [RowRef(principal=ADA, row_id="l")]) == [None]
+    assert statuses(await gate.write([delete(1)])) == ["conflict"]
+    assert statuses(await gate.write([create])) == ["applied"]
+
+
 async def test_long_paths_targets_and_words_cost_no_document(gate: Gate) -> None:
     long = "경로/" * 1_000 + "a" * 9_000
     names = dict.fromkeys(["path", "vault_path", "path_key", "name_key", "title"], long)
