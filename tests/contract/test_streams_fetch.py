@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.echo_worker import EchoTopics, EchoWorker, until_seen
+from tests.echo_worker import EchoTopics, EchoWorker, until
 
 pytestmark = pytest.mark.engines
 
@@ -26,9 +26,13 @@ async def test_quiet_partitions_do_not_hold_up_a_busy_one(
     """With Faust's own waits the worker is idle three times as long as it works."""
     await echo_topics.send([os.urandom(RECORD_BYTES // 2).hex().encode() for _ in range(RECORDS)])
     worker = echo_worker({"prepare_seconds": PREPARE_SECONDS}, batch_records=BATCH_RECORDS)
-    await until_seen(lambda: sum(len(s["values"]) for s in worker.steps("committed")) == RECORDS, what="all")
+
+    async def done() -> bool:
+        return await echo_topics.committed() == RECORDS
+
+    await until(done, what="all committed")
     worker.terminate()
-    stage = [step for step in worker.steps() if step["step"] in ("prepare", "prepared")]
+    stage = [line for line in worker.steps() if line["step"] in ("prepare", "prepared")]
     spans = [(one["step"], other["at"] - one["at"]) for one, other in pairwise(stage)]
     worked = sum(seconds for step, seconds in spans if step == "prepare")
     idle = sum(seconds for step, seconds in spans if step == "prepared")
