@@ -167,6 +167,8 @@ class ExtractRequested(Event, frozen=True, kw_only=True):
     reason: str
     after: str | None = None
     done: int = 0
+    #: Those too that were extracted with the present labels, patterns and model.
+    whole: bool = False
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from indexers.opensearch.metrics import StoreMetrics
 Dependency = Literal["kafka", "opensearch", "vault", "model", "batch", "poison_run"]
 DEPENDENCIES: Final[tuple[Dependency, ...]] = get_args(Dependency)
 
-#: `model` is the part of embed's `prepare` that the model takes.
+#: `model` is the part of `prepare` that the model takes (embed, extract).
 Stage = Literal["prepare", "commit", "model"]
 STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
 
@@ -35,13 +35,21 @@ ERROR_CLASSES: Final = frozenset(
         "vault_unavailable",
         "parse_failed",
         "not_embeddable",
+        "not_extractable",
+        "invalid_labels",
         "event_too_large",
         "other",
     }
 )
 
+#: Where a mention comes from.
+MENTION_SOURCES: Final = ("model", "pattern")
+#: Why a mention is not stored; what isn't named here is counted as `other`.
+REJECTIONS: Final = frozenset({"not_at_offsets", "event_too_large", "other"})
+
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _RECORDS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
+_WINDOWS = (1, 2, 4, 8, 16, 32, 64)
 
 
 class StreamMetrics:
@@ -77,6 +85,13 @@ class StreamMetrics:
             "Chunk vectors: computed by the model, or reused.",
             ("outcome",),
         )
+        self.mentions = counter("hopline_stream_mentions_total", "Mentions that events told of.", ("source",))
+        self.mentions_rejected = counter(
+            "hopline_stream_mentions_rejected_total", "Mentions left out by the evidence gate.", ("reason",)
+        )
+        self.model_windows = histogram(
+            "hopline_stream_model_windows", "Windows of one call of the extractor.", buckets=_WINDOWS
+        )
         self._of_the_topics(gauge)
         self._fill_closed_sets()
 
@@ -110,6 +125,13 @@ class StreamMetrics:
             self.skipped.labels(reason=reason)
         for outcome in ("computed", "reused"):
             self.embeddings.labels(outcome=outcome)
+        for source in MENTION_SOURCES:
+            self.mentions.labels(source=source)
+        for reason in sorted(REJECTIONS):
+            self.mentions_rejected.labels(reason=reason)
+
+    def rejected_mentions(self, reason: str, number: int) -> None:
+        self.mentions_rejected.labels(reason=reason if reason in REJECTIONS else "other").inc(number)
 
     def parked(self, error_class: str) -> None:
         known = error_class if error_class in ERROR_CLASSES else "other"

@@ -92,7 +92,7 @@ class NamespaceLabels(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 def from_value(value: Mapping[str, Any]) -> NamespaceLabels:
     """Checked; ValueError names the place (`$.labels[2].threshold`) or the label at fault.
 
-    Whether a pattern is a safe regular expression is said by `recognisers.compile_patterns`.
+    Whether a pattern is a safe regular expression is said by `patterns.compile_patterns`.
     """
     try:
         labels = msgspec.convert(value, NamespaceLabels)

@@ -1,0 +1,81 @@
+"""The extract agent: texts of documents → mentions of the namespace's labels, told to link."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+
+import structlog
+
+from indexers.domain.identity import EntityNamespace
+from indexers.embedders.factory import identify_model
+from indexers.extracted import extraction_progress
+from indexers.extractors.factory import load_extractor
+from indexers.opensearch.gate import Gate
+from indexers.settings import VaultRoot
+from streams.agents.config import AgentConfig, open_gate, require_indices
+from streams.agents.extract.handler import ExtractHandler, Prepared
+from streams.agents.extract.model import Model, Watched
+from streams.agents.vaults import Vaults
+from streams.context import AgentContext
+from streams.extract_requests import request_record
+from streams.worker import run_agent
+
+#: Room for key, headers and the batch around one record.
+RECORD_MARGIN_BYTES = 4_096
+_log = structlog.get_logger("hopline.streams.extract")
+
+
+async def run(config: AgentConfig) -> None:
+    """Until SIGTERM or SIGINT."""
+    await run_agent(config.spec("extract"), lambda context: open_handler(config, context))
+
+
+@asynccontextmanager
+async def open_handler(config: AgentConfig, context: AgentContext) -> AsyncIterator[ExtractHandler]:
+    vaults = Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds)
+    extractor = await asyncio.to_thread(load_extractor, config.extractor)
+    embedder = identify_model(config.embedder)
+    with (
+        ThreadPoolExecutor(max_workers=1, thread_name_prefix="model") as model_thread,
+        ThreadPoolExecutor(max_workers=1, thread_name_prefix="vault") as files,
+    ):
+        async with open_gate(config, context) as gate:
+            await context.hold("opensearch", lambda: require_indices(gate, embedder))
+            await ask_for_outdated(gate, context, config.roots, extractor.model_id)
+            yield ExtractHandler(
+                gate=gate,
+                vaults=vaults,
+                model=Model(
+                    extractor=Watched(extractor=extractor, context=context),
+                    executor=model_thread,
+                    batch_windows=config.extractor.batch_windows,
+                ),
+                context=context,
+                files=files,
+                document_max_bytes=config.indexing.document_max_bytes,
+                event_max_bytes=config.kafka.max_message_bytes - RECORD_MARGIN_BYTES,
+            )
+
+
+async def ask_for_outdated(
+    gate: Gate, context: AgentContext, roots: Sequence[VaultRoot], model_id: str
+) -> None:
+    """Another model, other rules, documents that were indexed before there was this agent: extract them again.
+
+    Where events of the same documents wait already, whichever comes second finds that there is nothing to do.
+    """
+    for namespace in dict.fromkeys(EntityNamespace.of(root.namespace) for root in roots):
+        progress = await context.hold(
+            "opensearch",
+            lambda ns=namespace: extraction_progress(gate, ns, model_id),  # type: ignore[misc]
+        )
+        if not progress.finished:
+            _log.info("extraction.outdated", namespace=namespace.owner, done=progress.done, of=progress.total)
+            topics = context.spec.topics
+            await context.send([request_record(topics, namespace, reason="agent_started")])
+
+
+__all__ = ["ExtractHandler", "Prepared", "ask_for_outdated", "open_handler", "run"]
