@@ -1,0 +1,126 @@
+"""JSON lines under `.hopline/` of a vault: what its notes can't tell and a rebuild must know. Blocking.
+
+Append-only, each line with an `event_id`, on the disk before `append` returns. The piece that a crash left of a last
+line is cut off: nobody was told that it stands, so its event comes again. No piece of a JSON object is one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+FOLDER: Final = ".hopline"
+_STEP_BYTES: Final = 1 << 20
+
+
+class Journal:
+    """One file of one vault root. Several processes may append at once; each event stands in it once."""
+
+    def __init__(self, root: Path, name: str) -> None:
+        self.folder = root / FOLDER
+        self.path = self.folder / name
+
+    def append(self, lines: Mapping[str, bytes]) -> int:
+        """Event id → its JSON, in order; the number of lines that were not there yet. Raises OSError.
+
+        The root must be there: a missing one is an unmounted one, and nothing is made in its place.
+        """
+        self._make_folder()
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        fresh = not os.path.lexists(self.path)
+        with os.fdopen(os.open(self.path, flags, 0o666), "rb+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            _heal(file.fileno())
+            present = _ids(_lines_of(file.fileno()))
+            added = [line for event_id, line in lines.items() if event_id not in present]
+            if added:
+                _write_all(file.fileno(), b"".join(line + b"\n" for line in added))
+            # Also what an earlier try wrote and couldn't bring to the disk.
+            os.fsync(file.fileno())
+        if fresh:
+            _sync_folder(self.folder)
+        return len(added)
+
+    def lines(self) -> Iterator[bytes]:
+        """Whole lines in the order written; nothing where there is no file."""
+        try:
+            handle = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return
+        with os.fdopen(handle, "rb") as file:
+            yield from _lines_of(file.fileno())
+
+    def _make_folder(self) -> None:
+        with contextlib.suppress(FileExistsError):
+            self.folder.mkdir()
+            _sync_folder(self.folder.parent)
+        if self.folder.is_symlink() or not self.folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "no folder of the vault", str(self.folder))
+
+
+def _heal(handle: int) -> None:
+    """End the last line where only its line break is missing (an editor's doing), else cut it off."""
+    end = _whole_bytes(handle)
+    rest = os.pread(handle, os.fstat(handle).st_size - end, end)
+    if _id_of(rest) is not None:
+        _write_all(handle, b"\n")
+    elif rest:
+        os.ftruncate(handle, end)
+
+
+def _whole_bytes(handle: int) -> int:
+    """Up to and with the last line break."""
+    end = os.fstat(handle).st_size
+    while end > 0:
+        start = max(0, end - _STEP_BYTES)
+        at = os.pread(handle, end - start, start).rfind(b"\n")
+        if at >= 0:
+            return start + at + 1
+        end = start
+    return 0
+
+
+def _lines_of(handle: int) -> Iterator[bytes]:
+    rest, at = b"", 0
+    while piece := os.pread(handle, _STEP_BYTES, at):
+        at += len(piece)
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from (line for line in whole if line.strip())
+    if _id_of(rest) is not None:
+        yield rest
+
+
+def _ids(lines: Iterator[bytes]) -> set[str]:
+    return {event_id for line in lines if (event_id := _id_of(line)) is not None}
+
+
+def _id_of(line: bytes) -> str | None:
+    try:
+        return msgspec.json.decode(line, type=_Line).event_id
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    at = 0
+    while at < len(data):
+        at += os.write(handle, data[at:])
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class _Line(msgspec.Struct):
+    event_id: str
