@@ -1,0 +1,83 @@
+"""The journal of a vault: every event once, on the disk, whatever a crash left of the last line."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from indexers.vault.journal import Journal
+
+ONE = b'{"event_id":"1","x":"a"}'
+TWO = '{"event_id":"2","x":"한"}'.encode()
+
+
+def test_each_event_stands_once(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, "curation.jsonl")
+    assert list(journal.lines()) == []
+    assert journal.append({"1": ONE}) == 1
+    assert journal.append({"1": ONE, "2": TWO}) == 1
+    assert journal.append({"2": TWO}) == 0
+    assert list(journal.lines()) == [ONE, TWO]
+    assert (tmp_path / ".hopline/curation.jsonl").read_bytes() == ONE + b"\n" + TWO + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("left", "lines"),
+    [
+        (b"", [TWO]),
+        (ONE[:-3], [TWO]),
+        (ONE + b"\n" + TWO[:9], [ONE, TWO]),
+        (ONE + b"\n" + TWO[:-2], [ONE, TWO]),
+        # Somebody's editor took the last line break away: the line is whole.
+        (ONE, [ONE, TWO]),
+        (ONE + b"\n" + TWO, [ONE, TWO]),
+        (b"\n\n" + ONE + b"\n\n", [ONE, TWO]),
+        # A line that is none stays: it is somebody's, and whole.
+        (b"what is this\n" + ONE + b"\n", [b"what is this", ONE, TWO]),
+    ],
+)
+def test_a_torn_last_line_is_healed(tmp_path: Path, left: bytes, lines: list[bytes]) -> None:
+    journal = Journal(tmp_path, "curation.jsonl")
+    journal.folder.mkdir()
+    journal.path.write_bytes(left)
+    journal.append({"2": TWO})
+    assert list(journal.lines()) == lines
+
+
+def test_long_journals_are_read_in_pieces(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, "curation.jsonl")
+    lines = {str(n): b'{"event_id":"%d","x":"%s"}' % (n, b"y" * 100_000) for n in range(30)}
+    assert journal.append(lines) == 30
+    journal.path.write_bytes(journal.path.read_bytes() + b'{"event_id":"torn"' + b"z" * 2_000_000)
+    assert list(journal.lines()) == list(lines.values())
+    assert journal.append(lines) == 0
+    assert list(journal.lines()) == list(lines.values())
+
+
+def test_two_writers_at_once(tmp_path: Path) -> None:
+    def write(numbers: range) -> None:
+        for n in numbers:
+            Journal(tmp_path, "c.jsonl").append({str(n): b'{"event_id":"%d"}' % n})
+
+    threads = [threading.Thread(target=write, args=[range(start, 40)]) for start in (0, 0, 20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(Journal(tmp_path, "c.jsonl").lines()) == sorted(b'{"event_id":"%d"}' % n for n in range(40))
+
+
+def test_nothing_is_made_where_the_vault_is_away_or_leads_elsewhere(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Journal(tmp_path / "unmounted", "c.jsonl").append({"1": ONE})
+    assert list(tmp_path.iterdir()) == []
+    other = tmp_path / "other"
+    other.mkdir()
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / ".hopline").symlink_to(other)
+    with pytest.raises(NotADirectoryError):
+        Journal(vault, "c.jsonl").append({"1": ONE})
+    assert list(other.iterdir()) == []
