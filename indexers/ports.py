@@ -76,17 +76,30 @@ class Span:
 class EntityExtractor(Protocol):
     """Windows of text → spans. Calls block (seconds): run them off the event loop. Thread-safe.
 
-    A window of more than `max_words` words (indexers.domain.entities.windows), or one that the tokenizer would cut,
-    raises ValueError: nothing is cut in silence.
+    A window of more than `max_words` words (indexers.domain.entities.windows), or of more tokens than `max_tokens`
+    leaves beside the labels' prompt, raises ValueError: nothing is cut in silence.
     """
 
     @property
     def model_id(self) -> str:
-        """Name, quantisation included: `gliner-mini-int8`."""
+        """Name, quantisation and a hash of the weights: `gliner-mini-int8-0a1b2c3d4e5f`. Without `:`."""
         ...
 
     @property
     def max_words(self) -> int: ...
+
+    @property
+    def max_tokens(self) -> int:
+        """Of prompt and words together, special tokens excluded."""
+        ...
+
+    def prompt_tokens(self, labels: Sequence[str]) -> int:
+        """ValueError for a label that the model can't be asked for (blank, or one of the model's own signs)."""
+        ...
+
+    def word_tokens(self, words: Sequence[str]) -> list[int]:
+        """Tokens of each word: a window costs the sum of its words."""
+        ...
 
     @property
     def mixes_documents(self) -> bool:

@@ -62,7 +62,9 @@ class ExtractorSettings(Section):
         "auto", description="torch only. auto: CUDA where there is one, else CPU."
     )
     threads: int = Field(1, ge=1, description="Threads of one model call on CPU.")
-    batch_windows: int = Field(8, ge=1, description="Most windows of one model call.")
+    batch_windows: int | None = Field(
+        None, ge=1, description="Most windows of one model call; empty: 1 for int8, 16 for float models."
+    )
     cpu_affinity: tuple[int, ...] = Field((), description="Cores the model is pinned to; empty: not pinned.")
 
 

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import numpy as np
-import onnxruntime
 
 from indexers.embedders.checks import check_passages, check_query, unit_rows
 from indexers.embedders.pinned import PinnedThread
 from indexers.embedders.spec import TOKENIZER_FILE, model_file, read_spec
 from indexers.embedders.tokens import FileTokenizer, token_budget
-from indexers.errors import ConfigurationError
+from indexers.onnx_session import open_session
 from indexers.ports import Vectors
 
 P = ParamSpec("P")
@@ -39,7 +38,7 @@ class OnnxEmbedder:
         self._batch_texts = batch_texts
         self._pinned = PinnedThread(cpu_affinity) if cpu_affinity else None
         self._session = self._on_model_thread(
-            _open_session, model_file(folder, self._spec.model_file), threads
+            open_session, model_file(folder, self._spec.model_file), threads
         )
 
     @property
@@ -109,17 +108,3 @@ class OnnxEmbedder:
 
     def _on_model_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return work(*args, **kwargs) if self._pinned is None else self._pinned.call(work, *args, **kwargs)
-
-
-def _open_session(path: Path, threads: int) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    # A waiting thread that spins would take the core from Kafka and parsing.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    # The arena keeps the memory of the largest batch ever seen; a worker's memory has to stay bounded.
-    options.enable_cpu_mem_arena = False
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as exc:  # onnxruntime's errors share no public base
-        raise ConfigurationError(f"{path} can't be loaded ({exc}): fetch the model again") from exc

@@ -19,15 +19,15 @@ class PinnedThread:
     The caller's own thread keeps its freedom: Kafka, HTTP and the rest go where the system likes.
     """
 
-    def __init__(self, cores: tuple[int, ...]) -> None:
+    def __init__(self, cores: tuple[int, ...], *, section: str = "embedder") -> None:
         allowed = os.sched_getaffinity(0)
         if not set(cores) <= allowed:
             raise ConfigurationError(
-                f"HOPLINE_EMBEDDER__CPU_AFFINITY names cores {list(cores)}; "
+                f"HOPLINE_{section.upper()}__CPU_AFFINITY names cores {list(cores)}; "
                 f"this process may use {sorted(allowed)}"
             )
         self._executor = ThreadPoolExecutor(
-            1, thread_name_prefix="embedder", initializer=os.sched_setaffinity, initargs=(0, cores)
+            1, thread_name_prefix=section, initializer=os.sched_setaffinity, initargs=(0, cores)
         )
 
     def call(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

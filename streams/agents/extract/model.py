@@ -57,7 +57,7 @@ class Model:
 
     extractor: EntityExtractor
     executor: Executor
-    batch_windows: int
+    batch_windows: int | None
 
     async def extract(self, texts: Texts) -> tuple[dict[DocumentId, Extracted], dict[DocumentId, str]]:
         """What stands in each text; or why the model, or a pattern, refuses it."""

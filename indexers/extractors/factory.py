@@ -1,0 +1,71 @@
+"""Settings → extractor, or only its id without loading weights."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+
+from indexers.embedders.factory import MODELS_PACKAGE
+from indexers.errors import ConfigurationError
+from indexers.extractors.spec import CONFIG_FILE, onnx_model_id, read_spec, torch_model_id
+from indexers.ports import EntityExtractor
+from indexers.settings import ExtractorSettings
+
+DEFAULT_MODEL = "gliner-mini"
+
+
+def default_model_dir() -> Path:
+    """The shipped model: of this checkout, else of the installed package."""
+    checkout = Path(__file__).resolve().parents[2] / "models"
+    installed = importlib.util.find_spec(MODELS_PACKAGE)
+    packaged: Sequence[str] = (installed and installed.submodule_search_locations) or ()
+    for root in (checkout, *map(Path, packaged)):
+        if (root / DEFAULT_MODEL / CONFIG_FILE).is_file():
+            return root / DEFAULT_MODEL
+    raise ConfigurationError(
+        f"the default extraction model is neither in {checkout} nor in the installed package: "
+        "install hopline again, or set HOPLINE_EXTRACTOR__MODEL to a model folder"
+    )
+
+
+def load_extractor(settings: ExtractorSettings) -> EntityExtractor:
+    """Blocks for a second (onnx) or several (torch). Raises ConfigurationError saying what to do."""
+    if settings.backend == "torch":
+        from indexers.extractors.torch import TorchExtractor
+
+        return TorchExtractor(
+            _torch_model(settings),
+            device=settings.device,
+            threads=settings.threads,
+            cpu_affinity=settings.cpu_affinity,
+        )
+    from indexers.extractors.onnx import OnnxExtractor
+
+    if settings.device == "cuda":
+        raise ConfigurationError(
+            "HOPLINE_EXTRACTOR__DEVICE=cuda needs HOPLINE_EXTRACTOR__BACKEND=torch (extra `gpu`)"
+        )
+    return OnnxExtractor(_onnx_folder(settings), threads=settings.threads, cpu_affinity=settings.cpu_affinity)
+
+
+def identify_extractor(settings: ExtractorSettings) -> str:
+    """Equal to `model_id` of `load_extractor`'s result; reads the weights' file once, for its hash."""
+    if settings.backend == "torch":
+        return torch_model_id(_torch_model(settings))
+    folder = _onnx_folder(settings)
+    read_spec(folder)
+    return onnx_model_id(folder)
+
+
+def _onnx_folder(settings: ExtractorSettings) -> Path:
+    return default_model_dir() if settings.model is None else Path(settings.model)
+
+
+def _torch_model(settings: ExtractorSettings) -> str:
+    if settings.model is None:
+        raise ConfigurationError(
+            "HOPLINE_EXTRACTOR__BACKEND=torch needs HOPLINE_EXTRACTOR__MODEL: a folder or hub id of a GLiNER "
+            "checkpoint (the shipped model is for onnx only)"
+        )
+    return settings.model

@@ -1,0 +1,142 @@
+"""EntityExtractor over onnxruntime on CPU, without torch: GLiNER's uni-encoder span models (markerV0)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import numpy as np
+
+from indexers.domain.entities.windows import Word, split_words
+from indexers.embedders.pinned import PinnedThread
+from indexers.errors import ConfigurationError
+from indexers.extractors.scores import Scores, check_labels, check_windows, spans_over
+from indexers.extractors.spec import (
+    TOKENIZER_FILE,
+    checked,
+    onnx_file,
+    onnx_model_id,
+    read_spec,
+    scales_over_batch,
+)
+from indexers.extractors.tokens import WordIds, read_tokenizer
+from indexers.onnx_session import open_session
+from indexers.ports import Span
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+INPUTS = {"input_ids", "attention_mask", "words_mask", "text_lengths", "span_idx", "span_mask"}
+
+
+class OnnxExtractor:
+    """int8 activations are scaled over the whole padded batch: scores depend a little on the call's other windows.
+
+    Hence windows of one text only in a call (`mixes_documents`), sorted and grouped by the caller in one way.
+    """
+
+    def __init__(self, folder: Path, *, threads: int = 1, cpu_affinity: tuple[int, ...] = ()) -> None:
+        self._spec = read_spec(folder)
+        self._tokens = read_tokenizer(checked(folder / TOKENIZER_FILE), self._spec)
+        path = onnx_file(folder)
+        self._id = onnx_model_id(folder)
+        self._mixes = not scales_over_batch(path)
+        self._pinned = PinnedThread(cpu_affinity, section="extractor") if cpu_affinity else None
+        self._session = self._on_model_thread(open_session, path, threads)
+        inputs = {entry.name for entry in self._session.get_inputs()}
+        if inputs != INPUTS:
+            raise ConfigurationError(
+                f"{path} is no GLiNER span model: it takes {sorted(inputs)}, not {sorted(INPUTS)}"
+            )
+
+    @property
+    def model_id(self) -> str:
+        return self._id
+
+    @property
+    def max_words(self) -> int:
+        return self._spec.max_len
+
+    @property
+    def max_tokens(self) -> int:
+        return self._spec.max_tokens - 2
+
+    @property
+    def mixes_documents(self) -> bool:
+        return self._mixes
+
+    def prompt_tokens(self, labels: Sequence[str]) -> int:
+        return len(self._tokens.prompt(labels))
+
+    def word_tokens(self, words: Sequence[str]) -> list[int]:
+        return self._tokens.counts(words)
+
+    def extract(self, windows: Sequence[str], labels: Sequence[str], *, threshold: float) -> list[list[Span]]:
+        check_labels(labels, threshold)
+        words = [split_words(window) for window in windows]
+        rows = self._tokens.words(
+            [[window[w.start : w.end] for w in row] for window, row in zip(windows, words, strict=True)]
+        )
+        prompt = self._tokens.prompt(labels)
+        check_windows(
+            [len(row) for row in words],
+            [len(row.ids) for row in rows],
+            max_words=self.max_words,
+            max_tokens=self.max_tokens,
+            prompt=len(prompt),
+        )
+        found: list[list[Span]] = [[] for _ in windows]
+        filled = [i for i, row in enumerate(words) if row]
+        if filled and labels:
+            spans = self._on_model_thread(
+                self._run, prompt, [rows[i] for i in filled], [words[i] for i in filled], labels, threshold
+            )
+            for i, row in zip(filled, spans, strict=True):
+                found[i] = row
+        return found
+
+    def _run(
+        self,
+        prompt: list[int],
+        rows: Sequence[WordIds],
+        words: Sequence[Sequence[Word]],
+        labels: Sequence[str],
+        threshold: float,
+    ) -> list[list[Span]]:
+        width = len(prompt) + max(len(row.ids) for row in rows) + 2
+        ids, attention, words_mask = (np.zeros((len(rows), width), np.int64) for _ in range(3))
+        for i, row in enumerate(rows):
+            line = (self._tokens.opening, *prompt, *row.ids, self._tokens.closing)
+            ids[i, : len(line)] = line
+            attention[i, : len(line)] = 1
+            of_word = np.array(row.of_word, np.int64)
+            first = np.diff(of_word, prepend=-1) != 0
+            begin = len(prompt) + 1
+            words_mask[i, begin : begin + len(of_word)] = np.where(first, of_word + 1, 0)
+        lengths = np.array([[len(row)] for row in words], np.int64)
+        spans, mask = self._span_table(lengths)
+        logits: Scores = self._session.run(
+            None,
+            {
+                "input_ids": ids,
+                "attention_mask": attention,
+                "words_mask": words_mask,
+                "text_lengths": lengths,
+                "span_idx": spans,
+                "span_mask": mask,
+            },
+        )[0]
+        return spans_over(threshold, logits, words, labels)
+
+    def _span_table(self, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Every start with every width, [windows, words * max_width, 2]; False and (0, 0) beyond a window's end."""
+        longest, widest = int(lengths.max()), self._spec.max_width
+        start = np.repeat(np.arange(longest), widest)
+        end = start + np.tile(np.arange(widest), longest)
+        mask = end[None, :] < lengths
+        spans = np.stack([start, end], axis=-1)[None] * mask[..., None]
+        return spans.astype(np.int64), mask
+
+    def _on_model_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return work(*args, **kwargs) if self._pinned is None else self._pinned.call(work, *args, **kwargs)

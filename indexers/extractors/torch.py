@@ -1,0 +1,170 @@
+"""EntityExtractor over the `gliner` library with torch: CUDA where there is one. Needs the extra `gpu`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, ParamSpec, TypeVar
+
+import numpy as np
+
+from indexers.domain.entities.windows import Word, split_words
+from indexers.embedders.pinned import PinnedThread
+from indexers.errors import ConfigurationError
+from indexers.extractors.scores import check_labels, check_windows, spans_over
+from indexers.extractors.spec import (
+    CONFIG_FILE,
+    TOKENIZER_FILE,
+    GlinerSpec,
+    checked,
+    read_spec,
+    torch_model_id,
+)
+from indexers.extractors.tokens import WordTokenizer, read_tokenizer
+from indexers.ports import Span
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class TorchExtractor:
+    """`model` is a folder or a hub id; HF_HUB_OFFLINE=1 looks for a hub id in the local cache only.
+
+    The library makes the batch and runs the model; words, limits and scores are read as by the ONNX adapter, since
+    the library cuts what is too long and settles overlaps window by window.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        device: Literal["auto", "cpu", "cuda"] = "auto",
+        threads: int = 1,
+        cpu_affinity: tuple[int, ...] = (),
+    ) -> None:
+        torch, library = _libraries()
+        chosen = _choose_device(torch, device)
+        if chosen == "cpu":
+            torch.set_num_threads(threads)
+        self._id = torch_model_id(model)
+        self._spec, self._tokens = _read_files(model)
+        self._pinned = PinnedThread(cpu_affinity, section="extractor") if cpu_affinity else None
+        self._model = self._on_model_thread(_load, library, model, chosen)
+
+    @property
+    def model_id(self) -> str:
+        return self._id
+
+    @property
+    def max_words(self) -> int:
+        return self._spec.max_len
+
+    @property
+    def max_tokens(self) -> int:
+        return self._spec.max_tokens - 2
+
+    @property
+    def mixes_documents(self) -> bool:
+        """Float activations are not scaled over the batch: neighbours change the last bits at most."""
+        return True
+
+    def prompt_tokens(self, labels: Sequence[str]) -> int:
+        return len(self._tokens.prompt(labels))
+
+    def word_tokens(self, words: Sequence[str]) -> list[int]:
+        return self._tokens.counts(words)
+
+    def extract(self, windows: Sequence[str], labels: Sequence[str], *, threshold: float) -> list[list[Span]]:
+        check_labels(labels, threshold)
+        words = [split_words(window) for window in windows]
+        texts = [[window[w.start : w.end] for w in row] for window, row in zip(windows, words, strict=True)]
+        check_windows(
+            [len(row) for row in words],
+            [len(row.ids) for row in self._tokens.words(texts)],
+            max_words=self.max_words,
+            max_tokens=self.max_tokens,
+            prompt=self.prompt_tokens(labels),
+        )
+        found: list[list[Span]] = [[] for _ in windows]
+        filled = [i for i, row in enumerate(words) if row]
+        if filled and labels:
+            spans = self._on_model_thread(
+                self._run, [texts[i] for i in filled], [words[i] for i in filled], labels, threshold
+            )
+            for i, row in zip(filled, spans, strict=True):
+                found[i] = row
+        return found
+
+    def _run(
+        self,
+        texts: list[list[str]],
+        words: Sequence[Sequence[Word]],
+        labels: Sequence[str],
+        threshold: float,
+    ) -> list[list[Span]]:
+        batch = self._model.collate_batch(self._model.prepare_base_input(texts), list(labels))
+        logits = self._model.run_batch(batch)[0]
+        return spans_over(threshold, logits.float().cpu().numpy().astype(np.float32), words, labels)
+
+    def _on_model_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return work(*args, **kwargs) if self._pinned is None else self._pinned.call(work, *args, **kwargs)
+
+
+def _libraries() -> tuple[Any, Any]:
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    try:
+        import gliner
+        import torch
+    except ImportError as exc:
+        raise ConfigurationError(
+            "HOPLINE_EXTRACTOR__BACKEND=torch needs the extra `gpu`: "
+            "pip install 'hopline[gpu]' (5 GB), or set it to onnx"
+        ) from exc
+    return torch, gliner
+
+
+def _choose_device(torch: Any, wanted: Literal["auto", "cpu", "cuda"]) -> str:
+    available = bool(torch.cuda.is_available())
+    if wanted == "cuda" and not available:
+        raise ConfigurationError(
+            "HOPLINE_EXTRACTOR__DEVICE=cuda, but torch finds no CUDA device: set it to auto or cpu"
+        )
+    return "cuda" if available and wanted != "cpu" else "cpu"
+
+
+def _read_files(model: str) -> tuple[GlinerSpec, WordTokenizer]:
+    folder = Path(model)
+    if not folder.is_dir():
+        folder = _hub_folder(model)
+    spec = read_spec(folder)
+    return spec, read_tokenizer(checked(folder / TOKENIZER_FILE), spec)
+
+
+def _hub_folder(model: str) -> Path:
+    """Where the hub's client keeps the small files of a hub id."""
+    from huggingface_hub import hf_hub_download
+
+    try:
+        hf_hub_download(model, TOKENIZER_FILE)
+        return Path(hf_hub_download(model, CONFIG_FILE)).parent
+    except (OSError, ValueError, RuntimeError) as exc:  # what the hub's client raises when it is away
+        raise ConfigurationError(_unloadable(model, exc)) from exc
+
+
+def _load(library: Any, model: str, device: str) -> Any:
+    try:
+        loaded = library.GLiNER.from_pretrained(
+            model, map_location=device, local_files_only=Path(model).is_dir()
+        )
+    except (OSError, ValueError, KeyError, RuntimeError) as exc:
+        raise ConfigurationError(_unloadable(model, exc)) from exc
+    loaded.eval()
+    return loaded
+
+
+def _unloadable(model: str, cause: Exception) -> str:
+    return (
+        f"the extraction model {model!r} can't be loaded ({cause}): set HOPLINE_EXTRACTOR__MODEL to a folder "
+        "that holds a GLiNER checkpoint, or allow the model hub (HF_HUB_OFFLINE=0)"
+    )
