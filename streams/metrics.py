@@ -5,12 +5,14 @@ One `StreamMetrics` is built in each process' `main()` on a registry of its own 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from indexers.domain.entities.curation import KINDS
+from indexers.domain.entities.evidence import REASONS
 from indexers.opensearch.metrics import StoreMetrics
 
 #: What a batch may wait for.
@@ -20,6 +22,10 @@ DEPENDENCIES: Final[tuple[Dependency, ...]] = get_args(Dependency)
 #: `model` is the part of `prepare` that the model takes (embed, extract).
 Stage = Literal["prepare", "commit", "model"]
 STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
+
+#: Parts of link's `commit`.
+LinkStage = Literal["edges", "names", "curation"]
+LINK_STAGES: Final[tuple[LinkStage, ...]] = get_args(LinkStage)
 
 #: Reasons of dead letters. A class outside this set is counted as `other`, so that no input can widen the label.
 ERROR_CLASSES: Final = frozenset(
@@ -45,7 +51,7 @@ ERROR_CLASSES: Final = frozenset(
 #: Where a mention comes from.
 MENTION_SOURCES: Final = ("model", "pattern")
 #: Why a mention is not stored; what isn't named here is counted as `other`.
-REJECTIONS: Final = frozenset({"not_at_offsets", "event_too_large", "other"})
+REJECTIONS: Final = frozenset({*REASONS, "pattern_timed_out", "too_many", "event_too_large", "other"})
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _RECORDS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
@@ -87,13 +93,29 @@ class StreamMetrics:
         )
         self.mentions = counter("hopline_stream_mentions_total", "Mentions that events told of.", ("source",))
         self.mentions_rejected = counter(
-            "hopline_stream_mentions_rejected_total", "Mentions left out by the evidence gate.", ("reason",)
+            "hopline_stream_mentions_rejected_total",
+            "Mentions left out: no evidence, or no room.",
+            ("reason",),
         )
         self.model_windows = histogram(
             "hopline_stream_model_windows", "Windows of one call of the extractor.", buckets=_WINDOWS
         )
+        self._of_link(counter, histogram)
         self._of_the_topics(gauge)
         self._fill_closed_sets()
+
+    def _of_link(self, counter: Callable[..., Counter], histogram: Callable[..., Histogram]) -> None:
+        self.link_edges = counter("hopline_link_edges_total", "Rows document → name.", ("outcome",))
+        self.link_names = counter(
+            "hopline_link_names_total", "Names that came, joined another by likeness, or went.", ("outcome",)
+        )
+        self.link_proposals = counter("hopline_link_proposals_total", "Merges proposed to curators.")
+        self.link_commands = counter(
+            "hopline_link_commands_total", "Commands of curators applied.", ("kind",)
+        )
+        self.link_seconds = histogram(
+            "hopline_link_stage_seconds", "Time of one part of a batch.", ("stage",), buckets=_SECONDS
+        )
 
     def _of_the_topics(self, gauge: Callable[..., Gauge]) -> None:
         """Where the group stands, as the brokers see it."""
@@ -114,21 +136,23 @@ class StreamMetrics:
 
     def _fill_closed_sets(self) -> None:
         """A counter that was never raised reads 0, not absent: alerts on rates need the first step too."""
-        for dependency in DEPENDENCIES:
-            self.retries.labels(dependency=dependency)
-            self.held.labels(dependency=dependency)
-        for stage in STAGES:
-            self.stage_seconds.labels(stage=stage)
-        for error_class in sorted(ERROR_CLASSES):
-            self.dead_letters.labels(error_class=error_class)
-        for reason in ("same", "older"):
-            self.skipped.labels(reason=reason)
-        for outcome in ("computed", "reused"):
-            self.embeddings.labels(outcome=outcome)
-        for source in MENTION_SOURCES:
-            self.mentions.labels(source=source)
-        for reason in sorted(REJECTIONS):
-            self.mentions_rejected.labels(reason=reason)
+        closed: tuple[tuple[Counter | Gauge | Histogram, str, Iterable[str]], ...] = (
+            (self.retries, "dependency", DEPENDENCIES),
+            (self.held, "dependency", DEPENDENCIES),
+            (self.stage_seconds, "stage", STAGES),
+            (self.dead_letters, "error_class", sorted(ERROR_CLASSES)),
+            (self.skipped, "reason", ("same", "older")),
+            (self.embeddings, "outcome", ("computed", "reused")),
+            (self.mentions, "source", MENTION_SOURCES),
+            (self.mentions_rejected, "reason", sorted(REJECTIONS)),
+            (self.link_edges, "outcome", ("written", "removed")),
+            (self.link_names, "outcome", ("created", "joined", "removed")),
+            (self.link_commands, "kind", KINDS),
+            (self.link_seconds, "stage", LINK_STAGES),
+        )
+        for metric, label, values in closed:
+            for value in values:
+                metric.labels(**{label: value})
 
     def rejected_mentions(self, reason: str, number: int) -> None:
         self.mentions_rejected.labels(reason=reason if reason in REJECTIONS else "other").inc(number)

@@ -1,0 +1,41 @@
+"""The link agent: extracted mentions and curators' commands → edges, names, entities.
+
+The only writer of a (tenant, namespace, label): all its events have one key, so one partition, so one worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+
+from indexers.embedders.factory import identify_model
+from streams.agents.config import AgentConfig, open_gate, require_indices
+from streams.agents.link.handler import LinkHandler, Prepared
+from streams.agents.link.journal import CurationJournal
+from streams.agents.vaults import Vaults
+from streams.context import AgentContext
+from streams.worker import run_agent
+
+
+async def run(config: AgentConfig) -> None:
+    """Until SIGTERM or SIGINT."""
+    await run_agent(config.spec("link"), lambda context: open_handler(config, context))
+
+
+@asynccontextmanager
+async def open_handler(config: AgentConfig, context: AgentContext) -> AsyncIterator[LinkHandler]:
+    vaults = Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds)
+    model = identify_model(config.embedder)
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="vault") as files:
+        async with open_gate(config, context) as gate:
+            await context.hold("opensearch", lambda: require_indices(gate, model))
+            yield LinkHandler(
+                gate=gate,
+                journal=CurationJournal(roots=config.roots, vaults=vaults),
+                context=context,
+                files=files,
+            )
+
+
+__all__ = ["LinkHandler", "Prepared", "open_handler", "run"]

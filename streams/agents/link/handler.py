@@ -1,0 +1,196 @@
+"""The link agent's batch: commands into the vault's journal, edges, names and entities, then what no longer stands."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+import structlog
+
+from indexers.domain.identity import EntityNamespace, Principal
+from indexers.errors import PoisonRecord
+from indexers.opensearch.gate import Gate, RowWrite
+from indexers.opensearch.rows import CurationRow, Index, owner_fields
+from streams.agents.link.decode import Command, Decoded, Word, decode_mentions, newest_of_each
+from streams.agents.link.edges import Edges, remove_outdated, write_edges
+from streams.agents.link.journal import CurationJournal
+from streams.agents.link.settle import Settled, settle_names
+from streams.batch import Poisoned, Record
+from streams.context import AgentContext
+from streams.metrics import LinkStage
+
+T = TypeVar("T")
+#: Words settled at once: one query tells of each, with a few of the engine's 1,024 clauses.
+WORDS_MAX: Final = 100
+_log = structlog.get_logger("hopline.streams.link")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A decoded batch; `words`: the newest of each document and label."""
+
+    words: list[Word]
+    commands: list[Command]
+    poisoned: list[Poisoned]
+    outdated: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """What a batch did. Kept apart until it is done: a held stage begins again."""
+
+    older: int = 0
+    removed: int = 0
+    written: int = 0
+    rejected: list[Poisoned] = field(default_factory=list)
+    settled: Settled = field(default_factory=Settled)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkHandler:
+    """`BatchHandler` of the link agent. `files`: a thread for the journal."""
+
+    gate: Gate
+    journal: CurationJournal
+    context: AgentContext
+    files: Executor
+
+    async def prepare(self, records: Sequence[Record]) -> Prepared:
+        decoded: Decoded = decode_mentions(records)
+        words = newest_of_each(decoded.words)
+        return Prepared(
+            words=words,
+            commands=decoded.commands,
+            poisoned=decoded.poisoned,
+            outdated=len(decoded.words) - len(words),
+        )
+
+    async def commit(self, prepared: Prepared) -> None:
+        commands, refused = await self._journalled(prepared.commands)
+        poisoned = [*prepared.poisoned, *refused]
+        tallies = []
+        if commands:
+            tallies.append(await self.context.hold("opensearch", lambda: self._curate(commands)))
+        for start in range(0, len(prepared.words), WORDS_MAX):
+            words = prepared.words[start : start + WORDS_MAX]
+            tallies.append(await self.context.hold("opensearch", lambda w=words: self._link(w)))  # type: ignore[misc]
+            self.context.beat()
+        for tally in tallies:
+            poisoned += tally.rejected
+        await self.context.park(poisoned)
+        self._count(prepared, commands, tallies)
+
+    async def _journalled(self, commands: Sequence[Command]) -> tuple[list[Command], list[Poisoned]]:
+        """Those that stand in a vault now, and those whose vault is unknown or has been away for too long."""
+        groups: defaultdict[EntityNamespace, list[Command]] = defaultdict(list)
+        for command in commands:
+            groups[command.place.namespace].append(command)
+        kept: list[Command] = []
+        refused: list[Poisoned] = []
+        for namespace, members in groups.items():
+            events = [command.event for command in members]
+            try:
+                await self.context.hold(
+                    "vault",
+                    lambda n=namespace, e=events: self._run(lambda: self.journal.append(n, e)),  # type: ignore[misc]
+                )
+            except PoisonRecord as error:
+                refused += [Poisoned(record=command.record, error=error) for command in members]
+            else:
+                kept += members
+        return kept, refused
+
+    async def _curate(self, commands: Sequence[Command]) -> Tally:
+        with self._timed("curation"):
+            results = await self.gate.write([_row_write(command) for command in commands])
+        tally = Tally()
+        for command, result in zip(commands, results, strict=True):
+            if result.status == "rejected":
+                error = PoisonRecord("rejected_by_store", result.reason or "no reason given")
+                tally.rejected.append(Poisoned(record=command.record, error=error))
+        await self.gate.refresh(Index.CURATION, Index.MENTIONS, Index.ENTITIES, Index.PROPOSALS)
+        with self._timed("names"):
+            tally.settled = await settle_names(self.gate, Edges(), commands)
+        return tally
+
+    async def _link(self, words: Sequence[Word]) -> Tally:
+        with self._timed("edges"):
+            edges = await write_edges(self.gate, words)
+        with self._timed("names"):
+            settled = await settle_names(self.gate, edges, [])
+        with self._timed("edges"):
+            removed = await remove_outdated(self.gate, edges)
+            if removed:
+                await self.gate.refresh(Index.MENTIONS)
+        return Tally(
+            older=edges.older,
+            removed=removed,
+            written=edges.written,
+            rejected=edges.rejected,
+            settled=settled,
+        )
+
+    def _count(self, prepared: Prepared, commands: Sequence[Command], tallies: Sequence[Tally]) -> None:
+        metrics = self.context.metrics
+        metrics.skipped.labels(reason="older").inc(prepared.outdated + sum(t.older for t in tallies))
+        metrics.link_edges.labels(outcome="written").inc(sum(t.written for t in tallies))
+        metrics.link_edges.labels(outcome="removed").inc(sum(t.removed for t in tallies))
+        for outcome in ("created", "joined", "removed"):
+            metrics.link_names.labels(outcome=outcome).inc(sum(getattr(t.settled, outcome) for t in tallies))
+        metrics.link_proposals.inc(sum(t.settled.proposed for t in tallies))
+        for command in commands:
+            metrics.link_commands.labels(kind=command.event.kind).inc()
+            # Audited: who and when, and the reason in the row; names of people and customers stay out of logs.
+            _log.info(
+                "curation.applied",
+                tenant=command.place.tenant_id,
+                namespace=command.place.namespace.owner,
+                label=command.place.label,
+                kind=command.event.kind,
+                by=command.event.by,
+                at=command.event.occurred_at,
+                event_id=command.event.event_id,
+            )
+
+    @contextmanager
+    def _timed(self, stage: LinkStage) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.context.metrics.link_seconds.labels(stage=stage).observe(time.perf_counter() - started)
+
+    async def _run(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self.files, call)
+
+
+def _row_write(command: Command) -> RowWrite:
+    event, namespace = command.event, command.place.namespace
+    row = CurationRow(
+        **owner_fields(namespace.namespace),
+        namespace=namespace.owner,
+        label=event.label,
+        kind=event.kind,
+        keys=list(event.keys),
+        name=event.name,
+        undoes=event.undoes,
+        by=event.by,
+        at=event.occurred_at,
+        reason=event.reason,
+        version=event.version,
+        event_id=event.event_id,
+    )
+    return RowWrite(
+        principal=Principal.pipeline(namespace.tenant_id),
+        index=Index.CURATION,
+        row_id=event.event_id,
+        action="index",
+        row=row,
+        version=event.version,
+    )

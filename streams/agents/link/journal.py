@@ -1,0 +1,49 @@
+"""Commands of curators as lines of the vault that owns the namespace: written before anything follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from indexers.domain.identity import DocumentKey, EntityNamespace
+from indexers.errors import PoisonRecord, Transient
+from indexers.settings import VaultRoot
+from indexers.vault.journal import FOLDER, Journal
+from streams.agents.vaults import Vaults
+from streams.events import CurationCommand, encode
+
+CURATION_FILE: Final = "curation.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurationJournal:
+    """Blocking: off the event loop."""
+
+    roots: Sequence[VaultRoot]
+    vaults: Vaults
+
+    def append(self, namespace: EntityNamespace, commands: Sequence[CurationCommand]) -> int:
+        """Number of lines that are new. Raises Transient while the root is awaited, else PoisonRecord."""
+        roots = roots_of(self.roots, namespace)
+        if not roots:
+            owner = f"{namespace.tenant_id}/{namespace.owner}"
+            raise PoisonRecord(
+                "unknown_vault", f"no vault root is set for {owner}: add it to HOPLINE_VAULTS, replay"
+            )
+        root = roots[0]
+        place = DocumentKey(namespace=root.namespace, path=f"{FOLDER}/{CURATION_FILE}")
+        try:
+            with self.vaults.reach(place) as files:
+                files.root_identity()
+                lines = {command.event_id: encode(command) for command in commands}
+                return Journal(root.path, CURATION_FILE).append(lines)
+        except FileNotFoundError as exc:
+            # The root went between two looks: the next try sees it as it is then.
+            raise Transient(f"{root.name}: {exc}") from exc
+
+
+def roots_of(roots: Sequence[VaultRoot], namespace: EntityNamespace) -> list[VaultRoot]:
+    """By name; the first one holds what is decided about the namespace's names."""
+    found = [root for root in roots if EntityNamespace.of(root.namespace) == namespace]
+    return sorted(found, key=lambda root: root.name)

@@ -1,0 +1,99 @@
+"""What is known of the names of one place while a batch is settled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import msgspec
+
+from indexers.domain.entities.clusters import Proposal
+from indexers.domain.entities.curation import Curation, CurationOp, curation_of
+from indexers.domain.identity import NameId, Principal
+from indexers.linking.counts import NameCount
+from indexers.linking.entity_rows import LabelRows
+from indexers.opensearch.find import Found
+from indexers.opensearch.rows import EntityRow, OwnedRow
+from streams.agents.link.decode import Place
+
+R = TypeVar("R", bound=OwnedRow)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored(Generic[R]):
+    """A row as it was read, with what is needed to replace exactly this state of it."""
+
+    row: R
+    seq_no: int
+    primary_term: int
+
+
+def stored_row(row: Found, kind: type[R]) -> Stored[R]:
+    return Stored(row=msgspec.convert(row.source, kind), seq_no=row.seq_no, primary_term=row.primary_term)
+
+
+def stored_name(row: Found) -> Stored[EntityRow]:
+    return stored_row(row, EntityRow)
+
+
+@dataclass(slots=True, kw_only=True)
+class LabelWork:
+    """`asked`: keys whose edges changed or that a command speaks of. All else is found on the way."""
+
+    place: Place
+    asked: set[str]
+    #: Of these, those that a command speaks of: likeness and merges are looked at anew.
+    curated: set[str]
+    ops: list[CurationOp] = field(default_factory=list)
+    curation: Curation = field(default_factory=Curation)
+    #: Of every key asked for; a missing one has no edge.
+    counts: dict[str, NameCount] = field(default_factory=dict)
+    stored: dict[str, Stored[EntityRow]] = field(default_factory=dict)
+    #: Looked at anew: name → canonical name by likeness; and, of canonical ones, the earlier names they may be.
+    likeness: dict[str, str] = field(default_factory=dict)
+    proposals: dict[str, tuple[Proposal, ...]] = field(default_factory=dict)
+    _ids: dict[str, NameId] = field(default_factory=dict)
+
+    @property
+    def principal(self) -> Principal:
+        return Principal.pipeline(self.place.tenant_id)
+
+    @property
+    def rows(self) -> LabelRows:
+        return LabelRows(namespace=self.place.namespace, label=self.place.label, curation=self.curation)
+
+    def name_id(self, key: str) -> NameId:
+        if key not in self._ids:
+            self._ids[key] = self.place.namespace.name_id(self.place.label, key)
+        return self._ids[key]
+
+    def decide(self, ops: Iterable[CurationOp]) -> None:
+        self.ops = list(ops)
+        self.curation = curation_of(self.ops)
+
+    @property
+    def merged_keys(self) -> set[str]:
+        return {key for pair in self.curation.merges for key in pair}
+
+    def exists(self, key: str) -> bool:
+        """Has edges: as counted just now, else as its row says."""
+        return key in self.counts if key in self.asked else key in self.stored
+
+    @property
+    def come_or_gone(self) -> set[str]:
+        return {key for key in self.asked if (key in self.counts) != (key in self.stored)}
+
+    @property
+    def names(self) -> set[str]:
+        """Those known here that exist."""
+        return {key for key in self.asked | set(self.stored) if self.exists(key)}
+
+    def by_id(self) -> dict[str, str]:
+        return {self.name_id(key): key for key in self.asked | set(self.stored)}
+
+    def learn(self, found: Iterable[Stored[EntityRow]]) -> set[str]:
+        """Keys of the rows that were not known yet."""
+        fresh = {one.row.key: one for one in found if one.row.key not in self.stored}
+        self.stored |= fresh
+        return set(fresh)
