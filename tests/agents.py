@@ -1,4 +1,4 @@
-"""Ingest and embed in this process, over the real broker, node and model; records are fed or read."""
+"""The agents in this process, over the real broker, node and models; records are fed or read."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from prometheus_client import CollectorRegistry
 
 from indexers.domain.identity import Namespace, Principal
-from indexers.embedders.factory import load_embedder
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.retry import RetryPolicy
 from indexers.opensearch.rows import Index
-from indexers.planning import IndexVersions
-from indexers.ports import Embedder
+from indexers.ports import Embedder, EntityExtractor
 from indexers.settings import (
     EmbedderSettings,
     ExtractorSettings,
@@ -32,39 +28,49 @@ from indexers.verify.report import VerifyReport
 from streams.admin import delete_topics, ensure_topics
 from streams.agents.config import AgentConfig
 from streams.agents.embed import EmbedHandler
-from streams.agents.embed.model import Model
+from streams.agents.extract import ExtractHandler
 from streams.agents.ingest import IngestHandler
-from streams.agents.ingest.plan import Planner
-from streams.agents.vaults import Vaults
 from streams.batch import Record
 from streams.context import AgentContext
-from streams.dlq import DeadLetters
-from streams.events import DeadLetter, FileChange, MemoryWrite, decode, encode, new_event_id, now_iso
-from streams.health import Liveness, Readiness
-from streams.hold import Holder
-from streams.metrics import StreamMetrics
+from streams.events import (
+    DeadLetter,
+    FileChange,
+    MemoryWrite,
+    MentionsExtracted,
+    decode,
+    encode,
+    new_event_id,
+    now_iso,
+)
 from streams.producer import EventProducer
 from streams.rebuild import verify_roots
 from streams.settings import AgentSettings, KafkaSettings
 from streams.versions import VersionClock
 from tests.conftest import Stack
-
-
-@cache
-def shipped_embedder() -> Embedder:
-    return load_embedder(EmbedderSettings())
+from tests.handlers import (
+    RenamedModel,
+    context_of,
+    embed_handler,
+    extract_handler,
+    ingest_handler,
+    shipped_embedder,
+    shipped_extractor,
+)
 
 
 @dataclass(kw_only=True)
 class Rig:
-    """One tenant's vaults and both agents over them."""
+    """One tenant's vaults and the agents over them."""
 
     config: AgentConfig
     gate: Gate
     ingest: IngestHandler
     embed: EmbedHandler
+    extract: ExtractHandler
     consumer: AIOKafkaConsumer
     clock: VersionClock = field(default_factory=VersionClock)
+    #: Records read and not yet asked for.
+    inbox: list[Record] = field(default_factory=list)
     offset: int = 0
 
     @property
@@ -126,12 +132,15 @@ class Rig:
 
     async def announced(self) -> list[Record]:
         """What ingest has said to the later agents since the last call."""
+        return await self.arrived(self.config.topics.documents)
+
+    async def arrived(self, topic: str) -> list[Record]:
+        """New records of the topic since the last call, of all partitions."""
         ends = await self.consumer.end_offsets(self.consumer.assignment())
-        found: list[Record] = []
         for partition, end in ends.items():
             while await self.consumer.position(partition) < end:
                 for messages in (await self.consumer.getmany(timeout_ms=2_000)).values():
-                    found += [
+                    self.inbox += [
                         Record(
                             topic=m.topic,
                             partition=m.partition,
@@ -142,7 +151,25 @@ class Rig:
                         )
                         for m in messages
                     ]
-        return [r for r in found if r.topic == self.config.topics.documents]
+        found = [r for r in self.inbox if r.topic == topic]
+        self.inbox = [r for r in self.inbox if r.topic != topic]
+        return found
+
+    async def extract_records(self, records: Sequence[Record]) -> None:
+        await self.extract.commit(await self.extract.prepare(records))
+
+    async def mentions_told(self) -> list[MentionsExtracted]:
+        """Events for link since the last call, in the order of their partitions."""
+        return [decode(r.value, MentionsExtracted) for r in await self.arrived(self.config.topics.mentions)]
+
+    async def extract_asked(self) -> int:
+        """Every request to extract again and what it leads to; how many pages."""
+        pages = 0
+        while asked := await self.arrived(self.config.topics.extract_requests):
+            for record in asked:
+                await self.extract_records([record])
+                pages += 1
+        return pages
 
     async def embed_records(self, records: Sequence[Record]) -> None:
         await self.embed.commit(await self.embed.prepare(records))
@@ -257,10 +284,15 @@ def vault_root(folder: Path, name: str = "main", **owner: Any) -> VaultRoot:
 
 @contextlib.asynccontextmanager
 async def opened_rig(
-    config: AgentConfig, *, embedder: Embedder | None = None, ensure: bool = True
+    config: AgentConfig,
+    *,
+    embedder: Embedder | None = None,
+    extractor: EntityExtractor | None = None,
+    ensure: bool = True,
 ) -> AsyncIterator[Rig]:
     """Topics and indices of the prefix, removed afterwards."""
     embedder = embedder or shipped_embedder()
+    extractor = extractor or shipped_extractor()
     gate = config.gate(RetryPolicy(attempts=5))
     producer = EventProducer(config.kafka, config.kafka_servers)
     consumer = AIOKafkaConsumer(bootstrap_servers=config.kafka_servers, auto_offset_reset="earliest")
@@ -268,9 +300,9 @@ async def opened_rig(
         try:
             await ensure_topics(config.kafka, config.kafka_servers, config.topics)
             await consumer.start()
-            consumer.assign(
-                [TopicPartition(config.topics.documents, p) for p in range(config.kafka.partitions)]
-            )
+            topics = config.topics
+            read = (topics.documents, topics.mentions, topics.extract_requests)
+            consumer.assign([TopicPartition(t, p) for t in read for p in range(config.kafka.partitions)])
             if ensure:
                 await gate.ensure_indices(dimension=embedder.dimension, pair_id=embedder.pair_id)
             yield Rig(
@@ -280,6 +312,9 @@ async def opened_rig(
                     config, gate, context_of(config, "ingest", producer), embedder, executor
                 ),
                 embed=embed_handler(config, gate, context_of(config, "embed", producer), embedder, executor),
+                extract=extract_handler(
+                    config, gate, context_of(config, "extract", producer), extractor, executor
+                ),
                 consumer=consumer,
             )
         finally:
@@ -289,50 +324,6 @@ async def opened_rig(
             await producer.stop()
             names = list(config.topics.retention_ms)
             await delete_topics(config.kafka, config.kafka_servers, names)
-
-
-def ingest_handler(
-    config: AgentConfig, gate: Gate, context: AgentContext, embedder: Embedder, executor: ThreadPoolExecutor
-) -> IngestHandler:
-    versions = IndexVersions.of(embedder, embedder.model_id, config.indexing)
-    return IngestHandler(
-        gate=gate,
-        vaults=Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds),
-        topics=config.topics,
-        planner=Planner(counter=embedder, settings=config.indexing, versions=versions),
-        context=context,
-        executor=executor,
-        inline_max_bytes=config.indexing.inline_max_bytes,
-        event_max_bytes=config.kafka.max_message_bytes - 4_096,
-    )
-
-
-def embed_handler(
-    config: AgentConfig, gate: Gate, context: AgentContext, embedder: Embedder, executor: ThreadPoolExecutor
-) -> EmbedHandler:
-    return EmbedHandler(
-        gate=gate,
-        vaults=Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds),
-        model=Model(embedder=embedder, executor=executor, beat=context.beat),
-        settings=config.indexing,
-        context=context,
-        files=executor,
-    )
-
-
-def context_of(config: AgentConfig, agent: str, producer: EventProducer) -> AgentContext:
-    metrics = StreamMetrics(CollectorRegistry(), agent=agent)
-    liveness = Liveness(limit_seconds=60)
-    holder = Holder(metrics=metrics, liveness=liveness, readiness=Readiness(()), longest_pause=0.1)
-    letters = DeadLetters(producer, config.topics.dead_letters, agent=agent, metrics=metrics)
-    return AgentContext(
-        spec=config.spec(agent),
-        metrics=metrics,
-        liveness=liveness,
-        producer=producer,
-        letters=letters,
-        holder=holder,
-    )
 
 
 def event_of(record: Record) -> FileChange:
@@ -345,21 +336,12 @@ def _pipeline(tenant: str) -> Principal:
     return Principal.pipeline(TenantId(tenant))
 
 
-class RenamedModel:
-    """The shipped model under another id, as a later release would have it. All else is its own."""
-
-    def __init__(self, model: Embedder, model_id: str) -> None:
-        self._model = model
-        self.model_id = model_id
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
-
-
 @contextlib.asynccontextmanager
-async def reopened(rig: Rig, config: AgentConfig, model_id: str | None = None) -> AsyncIterator[Rig]:
-    """The same indices and topics under agents with other settings and another model."""
-    shipped = shipped_embedder()
+async def reopened(
+    rig: Rig, config: AgentConfig, model_id: str | None = None, *, extractor: EntityExtractor | None = None
+) -> AsyncIterator[Rig]:
+    """The same indices and topics under agents with other settings and other models."""
+    shipped, named = shipped_embedder(), extractor or shipped_extractor()
     model: Any = shipped if model_id is None else RenamedModel(shipped, model_id)
     producer = EventProducer(config.kafka, config.kafka_servers)
     with ThreadPoolExecutor(max_workers=3) as executor:
@@ -371,7 +353,11 @@ async def reopened(rig: Rig, config: AgentConfig, model_id: str | None = None) -
                     config, rig.gate, context_of(config, "ingest", producer), model, executor
                 ),
                 embed=embed_handler(config, rig.gate, context_of(config, "embed", producer), model, executor),
+                extract=extract_handler(
+                    config, rig.gate, context_of(config, "extract", producer), named, executor
+                ),
                 consumer=rig.consumer,
+                inbox=rig.inbox,
                 clock=rig.clock,
             )
         finally:
