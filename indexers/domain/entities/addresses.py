@@ -7,6 +7,7 @@ a run can be long, and none begins inside the run of another of its matches, so 
 from __future__ import annotations
 
 import re
+import unicodedata
 from ipaddress import AddressValueError, IPv6Address
 from typing import Final
 
@@ -36,7 +37,7 @@ WINDOWS: Final = re.compile(
     rf"(?<![\w\\/])(?:[A-Za-z]:\\|\\\\{_WINDOWS_PART}++\\(?={_WINDOWS_PART}))(?:{_WINDOWS_PART}++\\)*+{_WINDOWS_PART}*+"
 )
 IPV4: Final = re.compile(rf"{BEFORE}(?<![-.:])\d{{1,3}}(?:\.\d{{1,3}}){{3}}{AFTER}(?!\.\d|-\d)")
-IPV6: Final = re.compile(rf"{BEFORE}(?<![:.])(?:\[[0-9A-Fa-f:]{{3,39}}\]|[0-9A-Fa-f:]{{3,39}}+){AFTER}(?!:)")
+IPV6: Final = re.compile(rf"{BEFORE}(?<![:.])(?:\[[0-9A-Fa-f:]{{3,39}}\]|[0-9A-Fa-f:]{{3,39}}+(?!:)){AFTER}")
 HOST: Final = re.compile(
     rf"{BEFORE}(?<![-@/\\.:$#])(?:[a-z0-9-]++(?:\.[a-z0-9-]++)++|[a-z][a-z0-9-]*+(?=:\d{{2,5}}(?!\d))){AFTER}(?![(=@]|\.\w)"
 )
@@ -61,7 +62,7 @@ _TOP_OF_THREE: Final = frozenset(
         r"\S+", "io dev ai app cloud co info biz svc test home arpa eu kr jp uk de fr nl se ch at us ca au"
     )
 )
-_HANGUL_TAIL: Final = re.compile(r"[\uac00-\ud7a3]+$")
+_HANGUL_TAIL: Final = re.compile(r"[\u1100-\u11ff\uac00-\ud7a3]+$")
 _PARTICLES: Final = frozenset(KOREAN_PARTICLES)
 _SUFFIX: Final = re.compile(rf"[^.]\.([A-Za-z][A-Za-z0-9]{{0,9}})(?=[{GLUED}]*$)")
 _CLOSED: Final = {")": "(", "]": "[", "}": "{"}
@@ -176,6 +177,6 @@ def _end(text: str, start: int, end: int) -> int:
     while end > start and text[end - 1] in ".,;:!?*_~'…·-([{":
         end -= 1
     tail = _HANGUL_TAIL.search(text, start, end)
-    if tail is not None and tail[0] in _PARTICLES:
+    if tail is not None and unicodedata.normalize("NFC", tail[0]) in _PARTICLES:
         return tail.start()
     return end

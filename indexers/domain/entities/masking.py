@@ -39,16 +39,14 @@ _TAG = r"(?P<tag>(?<!\S)#(?=[\w/-]*[^\W\d])[\w/-]++)"
 _FOOTNOTE = r"(?P<footnote>\[\^[^\[\]\s]{1,64}+\]:?|\]\[[^\[\]\r\n]{0,200}+\])"
 _CALLOUT = r"(?P<callout>\[![\w-]{1,32}+\][+-]?)"
 _RULE_LINE = r"(?P<line>^[ \t>]*+(?:[-=*_|:][ \t]*+){3,}+$)"
-_LINE_START = (
-    r"(?P<lead>^[ \t]*+(?:>[ \t]?+)*+[ \t]*+"
-    r"(?:\#{1,6}+(?=[ \t]|$)|(?:(?:[-*+]|\d{1,3}[.)])[ \t]++)++(?:\[[ xX]\](?=[ \t]))?|(?<=>)[ \t]*+))"
-)
+_LIST_MARK = r"(?:\#{1,6}+(?=[ \t]|$)|(?:(?:[-*+]|\d{1,3}[.)])[ \t]++)++(?:\[[ xX]\](?=[ \t]))?+)"
+_LINE_START = rf"(?P<lead>^[ \t]*+(?:(?:>[ \t]?+)++[ \t]*+{_LIST_MARK}?+|{_LIST_MARK}))"
 _ADDRESS = r"(?P<address>(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{1,15}+://[^\s<>]++)"
 _ELEMENT = r"(?P<element></?[A-Za-z][^<>\r\n]{0,1000}+>)"
 _MATH = r"(?P<math>(?<![\\$\w])\$(?=[^\s$])[^$\r\n]{1,300}+(?<=\S)\$(?![\d$]))"
 _BLOCK_ID = r"(?P<block>(?<=[ \t])\^[A-Za-z0-9-]{1,64}+[ \t]*+$)"
 _BORDER = r"(?P<edge>^[ \t>]*+\||\|(?=[ \t]{0,20}+$))|(?P<border>\|)"
-_MARK = r"(?P<mark>\*{1,3}+|~~|==|(?<!\w)_{1,3}+(?=\S)|(?<=\S)_{1,3}+(?!\w)|[\[\]]|`++|\ufeff)"
+_MARK = r"(?P<mark>\*{1,3}+|~~|==|(?<!\w)_{1,3}+(?=\S)|(?<=\S)_{1,3}+(?!\w)|!?\[|\]|`++|\ufeff)"
 _MARKUP: Final = re.compile(
     "|".join(
         [
@@ -136,6 +134,9 @@ class _Masks:
         start, kind = match.start(), match.lastgroup
         if kind == "wikilink":
             return max(self._wikilink(start, end), match.end())
+        if kind == "escape":
+            self.hide(start, match.end(), shown=False)
+            return match.end() + 1
         if kind == "code":
             ticks = 2 if match[0].startswith("``") else 1
             self.hide(start, start + ticks, shown=False)
@@ -154,6 +155,7 @@ class _Masks:
         """`[[folder/note#heading|shown]]`: what it shows stays; without a shown text, the note's name."""
         link = read_wikilink(self.text, start, end)
         if link is None:
+            self.hide(start, self.text.index("[[", start) + 2, shown=False)
             return start
         inner = self.text.index("[[", start) + 2
         close = link.end - 2
@@ -170,7 +172,7 @@ class _Masks:
 
 
 def _name_part(text: str, start: int, end: int) -> tuple[int, int]:
-    """The last segment of a wikilink's path, without `#heading` and note suffix; all where nothing would be left."""
+    """The last segment of a wikilink's path, without `#heading` and note suffix; else the heading, else all."""
     heading = text.find("#", start, end)
     stop = end if heading < 0 else heading
     begin = max(text.rfind("/", start, stop) + 1, start)
@@ -178,7 +180,9 @@ def _name_part(text: str, start: int, end: int) -> tuple[int, int]:
         if text[begin:stop].lower().endswith(suffix):
             stop -= len(suffix)
             break
-    return (begin, stop) if text[begin:stop].strip() else (start, end)
+    if text[begin:stop].strip():
+        return begin, stop
+    return (start if heading < 0 else heading + 1), end
 
 
 def _pairs(text: str, marks: tuple[str, str], start: int, end: int) -> Iterator[tuple[int, int]]:

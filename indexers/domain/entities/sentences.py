@@ -7,21 +7,23 @@ block. Positions are code points of the text.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 import regex
 
 #: Code points of a sentence; a longer one is shown as a part around the name, cut between words.
 SENTENCE_MAX_CHARS: Final = 300
-#: How far before and behind a name its block is looked for.
-_REACH: Final = 2_000
+#: How far before and behind a name its block is looked for: no more than a sentence shows.
+_REACH: Final = 400
 
-_BLANK: Final = re.compile(r"[ \t>]*+$")
-#: Lines that are blocks by themselves: headings, table rows, rules and fences.
-_ALONE: Final = re.compile(r"[ \t>]*+(?:#{1,6}(?:[ \t]|$)|\||(?:[-=*_][ \t]*+){3,}+$|`{3}|~{3})")
-_ITEM: Final = re.compile(r"[ \t>]*+(?:[-*+]|\d{1,9}[.)])[ \t]")
+_ITEM: Final = r"[ \t>]*+(?:[-*+]|\d{1,9}[.)])[ \t]"
+#: Lines that are blocks by themselves: blank ones, headings, table rows, rules and fences.
+_ALONE: Final = r"[ \t>]*+(?:\r?$|\#{1,6}(?:[ \t]|\r?$)|\||(?:[-=*_][ \t]*+){3,}+\r?$|`{3}|~{3})"
+#: Where blocks begin: at an item's mark, at and behind a line alone.
+_BREAK: Final = re.compile(rf"^(?:(?P<item>{_ITEM})|{_ALONE}[^\n]*+(?:\n|\Z))", re.MULTILINE)
 _LEAD: Final = re.compile(
-    r"[ \t>]*+(?:#{1,6}[ \t]++|(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)++(?:\[[ xX]\][ \t]++)?)?", re.MULTILINE
+    r"[ \t>]*+(?:#{1,6}[ \t]++|(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)++(?:\[[ xX]\][ \t]++)?)?"
 )
 _END: Final = re.compile(r"[.!?…]++[\"'”’»)\]*_`]*+(?=\s|$)|[。！？]++[\"'”’»)\]」』）]*+")
 _WORD_BEFORE: Final = re.compile(r"(?:[^\W\d_]|(?<=\w)\.)+$")
@@ -62,43 +64,34 @@ def block_around(text: str, start: int, end: int, *, body_start: int = 0) -> tup
     """The block in which text[start:end] begins, without its mark (`- `, `## `); at most `_REACH` on each side."""
     floor = max(start - _REACH, body_start if start >= body_start else 0)
     ceiling = min(max(end, start) + _REACH, len(text))
-    first, last = _line_start(text, start, floor), _line_end(text, start, ceiling)
-    if start >= body_start and not _ALONE.match(text, first, last):
-        first = _first_line(text, first, floor)
-        last = _last_line(text, last, ceiling)
+    line = text.rfind("\n", floor, start) + 1 or floor
+    first, last = (floor, ceiling) if start >= body_start else (line, _line_end(text, start, ceiling))
+    for begin in _block_starts(text, first, last):
+        if begin > start:
+            last = begin
+            break
+        first = begin
     lead = _LEAD.match(text, first, last)
     if lead is not None and lead.end() <= start:
         first = lead.end()
     return first, last
 
 
-def _first_line(text: str, first: int, floor: int) -> int:
-    while first > floor and not _ITEM.match(text, first):
-        behind = first - 2 if text[first - 2 : first] == "\r\n" else first - 1
-        above = _line_start(text, behind, floor)
-        if behind < floor or _BLANK.match(text, above, behind) or _ALONE.match(text, above, behind):
-            break
-        first = above
-    return first
-
-
-def _last_line(text: str, last: int, ceiling: int) -> int:
-    while last < ceiling:
-        below = last + (2 if text[last : last + 2] == "\r\n" else 1)
-        behind = _line_end(text, below, ceiling)
-        if any(pattern.match(text, below, behind) for pattern in (_BLANK, _ALONE, _ITEM)):
-            break
-        last = behind
-    return last
-
-
-def _line_start(text: str, at: int, floor: int) -> int:
-    return max(text.rfind("\n", floor, at), text.rfind("\r", floor, at), floor - 1) + 1
+def _block_starts(text: str, first: int, last: int) -> Iterator[int]:
+    # From the line's beginning on, if that is near: a part of a line says nothing about it.
+    low = max(first - _REACH, 0)
+    newline = text.rfind("\n", low, first)
+    begin = newline + 1 if newline >= 0 or low == 0 else first
+    for match in _BREAK.finditer(text, begin, last):
+        if match.start() >= first:
+            yield match.start()
+        if match["item"] is None and first < match.end() < last:
+            yield match.end()
 
 
 def _line_end(text: str, at: int, ceiling: int) -> int:
-    found = [position for mark in "\n\r" if (position := text.find(mark, at, ceiling)) >= 0]
-    return min(found, default=ceiling)
+    found = text.find("\n", at, ceiling)
+    return found if found >= 0 else ceiling
 
 
 def _ends(text: str, match: re.Match[str], limit: int) -> bool:
