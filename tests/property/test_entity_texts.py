@@ -3,6 +3,7 @@ from __future__ import annotations
 import time
 import unicodedata
 from itertools import pairwise
+from typing import Literal
 
 import regex
 from hypothesis import given, settings
@@ -180,7 +181,9 @@ def test_what_passes_the_gate_stands_there_unmasked(place: tuple[str, int, int])
 
 @given(spans(), st.sampled_from(["NFC", "NFD"]))
 @settings(max_examples=300)
-def test_a_quote_of_the_text_is_found_as_said(place: tuple[str, int, int], form: str) -> None:
+def test_a_quote_of_the_text_is_found_as_said(
+    place: tuple[str, int, int], form: Literal["NFC", "NFD"]
+) -> None:
     text, start, end = place
     quote = " \n".join(unicodedata.normalize(form, text[start:end]).split(" "))
     found = find_quote(text, quote)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 import unicodedata
+from typing import Literal
 
 import pytest
 
@@ -93,7 +94,7 @@ def test_what_only_looks_like_a_name_is_none(text: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
-def test_particles_glued_to_a_name_are_left_off(form: str) -> None:
+def test_particles_glued_to_a_name_are_left_off(form: Literal["NFC", "NFD"]) -> None:
     written = "INC-2041에서 PAY-113은 v2.9.3으로, https://a.example/문서/에서 ops@a.example로 /etc/app/로 오류ORA-01555"
     text = unicodedata.normalize(form, written)
     names = [name for _, name in found(text)][:4]
