@@ -15,7 +15,7 @@ from indexers.domain.entities.evidence import objection, tidy_span
 from indexers.domain.entities.labels import EntityLabel, NamespaceLabels
 from indexers.domain.entities.masking import Readings, readings
 from indexers.domain.entities.patterns import compile_patterns
-from indexers.domain.entities.recognisers import recognise
+from indexers.domain.entities.recognisers import Recognised, recognise
 from indexers.domain.entities.sentences import sentence_around, sentence_text
 from indexers.domain.entities.spans import LabelledSpan, merge_windows, select_flat
 from indexers.domain.entities.windows import MAX_WORDS, Window, WindowLimits, cut_windows, split_words
@@ -85,9 +85,15 @@ class _Work:
 
 
 def extract_texts(
-    texts: Sequence[TextToExtract], *, extractor: EntityExtractor, batch_windows: int | None = None
+    texts: Sequence[TextToExtract],
+    *,
+    extractor: EntityExtractor,
+    batch_windows: int | None = None,
+    rules: bool = True,
 ) -> list[Extracted]:
     """In the order given. `batch_windows`: most windows of one model call; None: what suits the model.
+
+    `rules`: patterns stand in front of the model; False measures the model alone.
 
     ValueError for a label that the model can't be asked for, labels that leave it no room for text, and a pattern
     that is no regular expression.
@@ -99,7 +105,7 @@ def extract_texts(
         answers = extractor.extract(windows, question.prompts, threshold=question.threshold)
         for (work, index), spans in zip(group, answers, strict=True):
             work.found[index] += _placed(spans, question, work.windows[index].start)
-    return [_finish(work) for work in works]
+    return [_finish(work, _by_rule(work) if rules else Recognised(spans=())) for work in works]
 
 
 def _prepare(job: TextToExtract, extractor: EntityExtractor) -> _Work:
@@ -175,12 +181,15 @@ def _placed(spans: Sequence[Span], question: _Question, shift: int) -> Iterator[
             )
 
 
-def _finish(work: _Work) -> Extracted:
+def _by_rule(work: _Work) -> Recognised:
+    return recognise(work.readings.shown, patterns=compile_patterns(work.job.labels.patterns))
+
+
+def _finish(work: _Work, recognised: Recognised) -> Extracted:
     """Refused spans go before the choice: one that can't be stored must not keep another from its place."""
-    rejected: Counter[str] = Counter()
-    recognised = recognise(work.readings.shown, patterns=compile_patterns(work.job.labels.patterns))
-    rejected["pattern_timed_out"] += len(recognised.timed_out)
-    rejected["too_many"] += recognised.left_out
+    rejected: Counter[str] = Counter(
+        pattern_timed_out=len(recognised.timed_out), too_many=recognised.left_out
+    )
     by_rule = [
         LabelledSpan(start=span.start, end=span.end, label=span.label, score=1.0) for span in recognised.spans
     ]

@@ -67,7 +67,7 @@ class OnnxExtractor:
         return self._mixes
 
     def prompt_tokens(self, labels: Sequence[str]) -> int:
-        return len(self._tokens.prompt(labels))
+        return len(self._tokens.prompt(tuple(labels)))
 
     def word_tokens(self, words: Sequence[str]) -> list[int]:
         return self._tokens.counts(words)
@@ -78,7 +78,7 @@ class OnnxExtractor:
         rows = self._tokens.words(
             [[window[w.start : w.end] for w in row] for window, row in zip(windows, words, strict=True)]
         )
-        prompt = self._tokens.prompt(labels)
+        prompt = self._tokens.prompt(tuple(labels))
         check_windows(
             [len(row) for row in words],
             [len(row.ids) for row in rows],
@@ -98,7 +98,7 @@ class OnnxExtractor:
 
     def _run(
         self,
-        prompt: list[int],
+        prompt: tuple[int, ...],
         rows: Sequence[WordIds],
         words: Sequence[Sequence[Word]],
         labels: Sequence[str],

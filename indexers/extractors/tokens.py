@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from tokenizers import Encoding, Tokenizer
@@ -38,8 +39,10 @@ class WordTokenizer:
         if ent is None or sep is None:
             raise ConfigurationError(f"{source} lacks the tokens {spec.ent_token} and {spec.sep_token}")
         self._ent, self._sep = ent, sep
+        # A text has hundreds of windows with one prompt.
+        self.prompt = lru_cache(maxsize=64)(self._prompt)
 
-    def prompt(self, labels: Sequence[str]) -> list[int]:
+    def _prompt(self, labels: tuple[str, ...]) -> tuple[int, ...]:
         """ValueError for a label that the model can't be asked for."""
         ids: list[int] = []
         for label in labels:
@@ -47,7 +50,7 @@ class WordTokenizer:
             if not tokens or self._ent in tokens or self._sep in tokens:
                 raise ValueError(f"the label {label!r} says nothing to the model: give a word")
             ids += (self._ent, *tokens)
-        return [*ids, self._sep]
+        return (*ids, self._sep)
 
     def words(self, windows: Sequence[Sequence[str]]) -> list[WordIds]:
         """Raises ValueError for lone surrogates, which no file holds."""

@@ -70,7 +70,7 @@ class TorchExtractor:
         return True
 
     def prompt_tokens(self, labels: Sequence[str]) -> int:
-        return len(self._tokens.prompt(labels))
+        return len(self._tokens.prompt(tuple(labels)))
 
     def word_tokens(self, words: Sequence[str]) -> list[int]:
         return self._tokens.counts(words)

@@ -8,7 +8,7 @@ than among many (docs/explanation/entities.md). A sentence too long for one wind
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -26,7 +26,7 @@ _WRAPPED_LINE: Final = 60
 _SENTENCE_END: Final = re.compile(r"([.!?…。！？])[\"')\]}»”’」』*_]*$")
 _BLOCK_SIGN: Final = re.compile(r"[ \t]*(?:[-*+>#|]|\d{1,9}[.)])")
 _ABBREVIATION: Final = re.compile(
-    r"(?:^|\W)(?:\w|dr|mr|mrs|ms|prof|st|vs|no|nr|approx|cf|al|etc)\.$", re.IGNORECASE
+    r"(?:^|\W)(?:[A-Z]|(?i:e\.g|i\.e|dr|mr|mrs|ms|prof|st|vs|no|nr|approx|cf|al|etc))\.$"
 )
 
 
@@ -112,7 +112,9 @@ def _pack(
             end = bisect_right(totals, totals[first] + limits.max_tokens, first + 1, last + 1) - 1
             end = min(end, first + limits.max_words)
             yield first, end
-            first = end - min(limits.overlap, (end - first) // 2)
+            shared = min(limits.overlap, (end - first) // 2)
+            # No more shared than leaves room for the next word.
+            first = max(end - shared, bisect_left(totals, totals[end + 1] - limits.max_tokens))
         pending = (first, last)
     if pending:
         yield pending
