@@ -16,7 +16,7 @@ from search_api.edge import Authenticate, RequestEdge
 from search_api.limits import BodyLimit, Deadline
 from search_api.models import ProblemAnswer
 from search_api.problems import MEDIA_TYPE, FieldError, Problem, ProblemError, invalid, unavailable
-from search_api.routes import documents, health, search
+from search_api.routes import documents, entities, health, namespaces, search
 from search_api.services import Services
 from search_api.settings import ApiSettings
 
@@ -60,7 +60,15 @@ def _routes() -> FastAPI:
             Exception: _fault,
         },
     )
-    for router in (search.router, documents.router, health.router):
+    routers = (
+        search.router,
+        documents.router,
+        entities.of_documents,
+        entities.router,
+        namespaces.router,
+        health.router,
+    )
+    for router in routers:
         api.include_router(router)
     described = api.openapi
 

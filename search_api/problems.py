@@ -18,35 +18,41 @@ REQUEST_ID_HEADER = "x-request-id"
 
 Kind = Literal[
     "unauthorized",
+    "forbidden",
     "not-found",
     "no-such-route",
     "method-not-allowed",
     "request-timeout",
     "content-out-of-step",
     "content-not-text",
+    "labels-conflict",
     "body-too-large",
     "unsupported-media-type",
     "invalid-request",
     "internal-error",
     "store-unavailable",
     "vault-unavailable",
+    "broker-unavailable",
     "too-slow",
 ]
 
 _STATUS: Mapping[Kind, HTTPStatus] = {
     "unauthorized": HTTPStatus.UNAUTHORIZED,
+    "forbidden": HTTPStatus.FORBIDDEN,
     "not-found": HTTPStatus.NOT_FOUND,
     "no-such-route": HTTPStatus.NOT_FOUND,
     "method-not-allowed": HTTPStatus.METHOD_NOT_ALLOWED,
     "request-timeout": HTTPStatus.REQUEST_TIMEOUT,
     "content-out-of-step": HTTPStatus.CONFLICT,
     "content-not-text": HTTPStatus.CONFLICT,
+    "labels-conflict": HTTPStatus.CONFLICT,
     "body-too-large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "unsupported-media-type": HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     "invalid-request": HTTPStatus.UNPROCESSABLE_ENTITY,
     "internal-error": HTTPStatus.INTERNAL_SERVER_ERROR,
     "store-unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
     "vault-unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
+    "broker-unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
     "too-slow": HTTPStatus.SERVICE_UNAVAILABLE,
 }
 

@@ -12,6 +12,9 @@ from indexers.opensearch.gate import Gate, GatedSearch
 from indexers.opensearch.rows import Index
 from indexers.ports import Embedder
 from search_api.documents import Documents
+from search_api.entities.curating import Curation
+from search_api.entities.labelling import Labelling
+from search_api.entities.reading import Entities
 from search_api.metrics import ApiMetrics
 from search_api.retrieval.service import SearchService
 from search_api.settings import SearchSettings
@@ -50,6 +53,9 @@ class Readiness:
 class Services:
     search: SearchService
     documents: Documents
+    entities: Entities
+    curation: Curation
+    labelling: Labelling
     readiness: Readiness
     settings: SearchSettings
     metrics: ApiMetrics

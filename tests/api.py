@@ -23,7 +23,13 @@ from indexers.embedders.factory import load_embedder
 from indexers.opensearch.gate import Gate, RowRef, RowWrite
 from indexers.opensearch.rows import ChunkRow, DocumentRow, Index, LinkRow, owner_fields
 from indexers.ports import Embedder
-from indexers.settings import EmbedderSettings, IndexingSettings, OpenSearchSettings, VaultRoot
+from indexers.settings import (
+    EmbedderSettings,
+    ExtractorSettings,
+    IndexingSettings,
+    OpenSearchSettings,
+    VaultRoot,
+)
 from indexers.vault.local import LocalVaultFiles
 from search_api.app import create_app
 from search_api.auth import KeyRing
@@ -31,7 +37,10 @@ from search_api.keys import store_key
 from search_api.metrics import ApiMetrics
 from search_api.serve import ServeSettings, opened
 from search_api.settings import ApiSettings, SearchSettings
+from streams.settings import KafkaSettings
 
+#: Nothing listens there: for what needs no broker.
+NO_BROKER = "127.0.0.1:9"
 INDEXED_AT = "2026-11-30T00:00:00Z"
 
 
@@ -108,6 +117,7 @@ async def running_service(
     api: ApiSettings | None = None,
     search: SearchSettings | None = None,
     prefix: str | None = None,
+    kafka_servers: str = NO_BROKER,
 ) -> AsyncIterator[Service]:
     """Indices of a prefix of its own, dropped afterwards."""
     keys_file = folder / "keys.json"
@@ -117,7 +127,10 @@ async def running_service(
         prefix=prefix or f"t{os.urandom(6).hex()}",
         opensearch_url=opensearch_url,
         opensearch=OpenSearchSettings(),
+        kafka_servers=kafka_servers,
+        kafka=KafkaSettings(partitions=2),
         embedder=EmbedderSettings(),
+        extractor=ExtractorSettings(),
         indexing=IndexingSettings(),
         vaults=tuple(vaults),
         api=api or ApiSettings(),

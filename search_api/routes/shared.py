@@ -17,15 +17,16 @@ bearer = HTTPBearer(auto_error=False, description="An API key.")
 
 _MEANINGS = {
     401: "No key, or not one that this service knows.",
-    404: "No such document, or not one that this key may see: the two are never told apart.",
+    403: "The key has none of the roles that this takes.",
+    404: "No such thing, or not one that this key may see: the two are never told apart.",
     405: "The path has another method.",
     408: "The body did not arrive in time.",
-    409: "The file is not what was indexed (changed or gone a moment ago), or it is no text.",
+    409: "What it is based on has changed: the file is not what was indexed (or is no text), or the labels.",
     413: "The body is larger than `api.body_max_bytes`.",
     415: "The body is not `application/json`.",
     422: "The request was refused; `errors` names each field.",
     500: "A fault of the service; its log has it under the request id.",
-    503: "OpenSearch or the vault is away, or the answer took too long; see `Retry-After`.",
+    503: "OpenSearch, the broker or the vault is away, or the answer took too long; see `Retry-After`.",
 }
 
 

@@ -1,0 +1,158 @@
+"""Curators' commands, put onto the pipeline's log: the link agent carries them out in the order of their arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from indexers.domain.entities.curation import CurationKind
+from indexers.domain.identity import EntityNamespace, Principal
+from indexers.errors import Transient
+from indexers.opensearch.gate import Gate, RowRef
+from indexers.opensearch.rows import EntityRow, Index
+from search_api.entities.models import CommandAnswer, MergeBody, RenameBody, UnmergeBody
+from search_api.entities.rows import entity_of, is_id, name_rows, names_of, no_such
+from search_api.problems import Problem, ProblemError, invalid_field, unavailable
+from streams.events import CurationCommand, encode, new_event_id, now_iso
+from streams.producer import EventProducer, OutgoingRecord
+from streams.topics import Topics
+from streams.versions import VersionClock
+
+CURATORS: Final = frozenset({"curator", "admin"})
+
+
+def require_curator(principal: Principal) -> None:
+    if not CURATORS & set(principal.roles):
+        detail = "Only a key with the role `curator` or `admin` may change entities and labels."
+        raise ProblemError(Problem(kind="forbidden", detail=detail))
+
+
+class Curation:
+    """Raises ProblemError. A command is taken once the broker has confirmed it."""
+
+    def __init__(self, gate: Gate, producer: EventProducer, topics: Topics, clock: VersionClock) -> None:
+        self._gate = gate
+        self._producer = producer
+        self._topics = topics
+        self._clock = clock
+
+    async def merge(self, principal: Principal, entity_id: str, body: MergeBody) -> CommandAnswer:
+        require_curator(principal)
+        entity = await entity_of(self._gate, principal, entity_id)
+        other = await entity_of(self._gate, principal, body.other_id)
+        if (entity.namespace, entity.label) != (other.namespace, other.label):
+            msg = "an entity of another label or namespace: only entities of one kind can be one"
+            raise ProblemError(invalid_field("body.other_id", msg))
+        if entity.entity_id == other.entity_id:
+            raise ProblemError(invalid_field("body.other_id", "the same entity already"))
+        return await self._send(principal, entity, "merge", [entity.key, other.key], reason=body.reason)
+
+    async def unmerge(self, principal: Principal, entity_id: str, body: UnmergeBody) -> CommandAnswer:
+        require_curator(principal)
+        if (body.merge_event_id is None) == (body.name_id is None):
+            raise ProblemError(invalid_field("body", "give merge_event_id or name_id, one of the two"))
+        entity = await entity_of(self._gate, principal, entity_id)
+        if body.merge_event_id is not None:
+            keys = await self._merged_keys(principal, entity, body.merge_event_id)
+        else:
+            rows = (
+                await name_rows(self._gate, principal, [body.name_id or ""])
+                if is_id(body.name_id or "")
+                else {}
+            )
+            name = rows.get(body.name_id or "")
+            if name is None or name.entity_id != entity.entity_id or name.name_id == entity.entity_id:
+                msg = "no alias of this entity: its canonical name can't leave, the others can leave it"
+                raise ProblemError(invalid_field("body.name_id", msg))
+            keys = [name.key, entity.key]
+        return await self._send(
+            principal, entity, "unmerge", keys, undoes=body.merge_event_id, reason=body.reason
+        )
+
+    async def rename(self, principal: Principal, entity_id: str, body: RenameBody) -> CommandAnswer:
+        require_curator(principal)
+        entity = await entity_of(self._gate, principal, entity_id)
+        return await self._send(principal, entity, "rename", [entity.key], name=body.name, reason=body.reason)
+
+    async def block(self, principal: Principal, entity_id: str, reason: str | None) -> CommandAnswer:
+        require_curator(principal)
+        entity = await entity_of(self._gate, principal, entity_id)
+        return await self._send(principal, entity, "block", [entity.key], reason=reason)
+
+    async def unblock(self, principal: Principal, entity_id: str, reason: str | None) -> CommandAnswer:
+        require_curator(principal)
+        entity = await entity_of(self._gate, principal, entity_id)
+        return await self._send(principal, entity, "unblock", [entity.key], reason=reason)
+
+    async def decide(
+        self, principal: Principal, proposal_id: str, kind: CurationKind, reason: str | None
+    ) -> CommandAnswer:
+        """`accept` or `reject` of a proposal that still stands."""
+        require_curator(principal)
+        row = None
+        if is_id(proposal_id):
+            ref = RowRef(principal=principal, row_id=proposal_id)
+            [row] = await self._gate.get_many(Index.PROPOSALS, [ref])
+        if row is None:
+            raise no_such("proposal")
+        entity = await entity_of(self._gate, principal, row.source["entity_id"])
+        keys = [row.source["key"], row.source["other_key"]]
+        return await self._send(principal, entity, kind, keys, reason=reason)
+
+    async def _merged_keys(self, principal: Principal, entity: EntityRow, event_id: str) -> list[str]:
+        ref = RowRef(principal=principal, row_id=event_id)
+        [row] = await self._gate.get_many(Index.CURATION, [ref])
+        keys = {name.key for name in await names_of(self._gate, principal, entity.entity_id)}
+        if (
+            row is None
+            or row.source["kind"] not in ("merge", "accept")
+            or (row.source["namespace"], row.source["label"]) != (entity.namespace, entity.label)
+            or not keys & set(row.source["keys"])
+        ):
+            msg = "no merge of this entity; its history (`GET …/history`) names them"
+            raise ProblemError(invalid_field("body.merge_event_id", msg))
+        return list(row.source["keys"])
+
+    async def _send(
+        self,
+        principal: Principal,
+        entity: EntityRow,
+        kind: CurationKind,
+        keys: Sequence[str],
+        *,
+        name: str | None = None,
+        undoes: str | None = None,
+        reason: str | None = None,
+    ) -> CommandAnswer:
+        namespace = EntityNamespace(tenant_id=principal.tenant_id, owner=entity.namespace)
+        owner = namespace.namespace
+        event = CurationCommand(
+            event_id=new_event_id(),
+            tenant_id=owner.tenant_id,
+            agent_id=owner.agent_id,
+            scope=owner.scope,
+            team_id=owner.team_id,
+            occurred_at=now_iso(),
+            version=self._clock.next(),
+            kind=kind,
+            label=entity.label,
+            keys=list(keys),
+            name=name,
+            undoes=undoes,
+            by=principal.agent_id,
+            reason=reason,
+        )
+        record = OutgoingRecord(
+            topic=self._topics.mentions, key=namespace.record_key(entity.label), value=encode(event)
+        )
+        await send(self._producer, [record])
+        return CommandAnswer(event_id=event.event_id)
+
+
+async def send(producer: EventProducer, records: Sequence[OutgoingRecord]) -> None:
+    """Raises 503 where the broker is away: then nothing was promised."""
+    try:
+        await producer.send_all(records)
+    except Transient as fault:
+        detail = "The broker is away or overloaded; nothing was accepted. Send it again."
+        raise ProblemError(unavailable("broker-unavailable", detail, fault.retry_after)) from fault

@@ -1,0 +1,101 @@
+"""What is looked for in a namespace's documents, and how far its extraction is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from indexers.control import LabelsConflict, StoredLabels, change_labels, read_labels
+from indexers.domain.entities.labels import NamespaceLabels, from_value
+from indexers.domain.identity import EntityNamespace, Principal, Scope
+from indexers.extracted import extraction_progress
+from indexers.opensearch.gate import Gate
+from search_api.entities.curating import require_curator, send
+from search_api.entities.models import LabelsAnswer, LabelsBody, ProgressAnswer
+from search_api.entities.rows import no_such
+from search_api.problems import Problem, ProblemError, invalid_field
+from streams.events import now_iso
+from streams.extract_requests import request_record
+from streams.producer import EventProducer
+from streams.topics import Topics
+
+
+class Labelling:
+    """Raises ProblemError. `model_id`: of the extractor that the agents run with."""
+
+    def __init__(self, gate: Gate, producer: EventProducer, topics: Topics, *, model_id: str) -> None:
+        self._gate = gate
+        self._producer = producer
+        self._topics = topics
+        self._model_id = model_id
+
+    async def get(self, principal: Principal, owner: str) -> LabelsAnswer:
+        namespace = visible_namespace(principal, owner)
+        [stored] = (await read_labels(self._gate, [namespace])).values()
+        return await self._answer(stored)
+
+    async def put(self, principal: Principal, owner: str, body: LabelsBody) -> LabelsAnswer:
+        """Stored first, then asked for: a broker that is away leaves labels whose extraction can be asked for again."""
+        require_curator(principal)
+        namespace = visible_namespace(principal, owner)
+        [before] = (await read_labels(self._gate, [namespace])).values()
+        if body.version is not None and body.version != before.labels.version:
+            raise ProblemError(_conflict(f"the labels are at version {before.labels.version} by now"))
+        wanted = _wanted(body)
+        progress = await extraction_progress(self._gate, namespace, self._model_id)
+        try:
+            stored = await change_labels(
+                self._gate, before, wanted, settled=progress.finished, by=principal.agent_id, at=now_iso()
+            )
+        except LabelsConflict as conflict:
+            raise ProblemError(_conflict(str(conflict))) from conflict
+        except ValueError as exc:
+            raise ProblemError(invalid_field("body", str(exc))) from exc
+        await send(self._producer, [request_record(self._topics, namespace, reason="labels_changed")])
+        return await self._answer(stored)
+
+    async def _answer(self, stored: StoredLabels) -> LabelsAnswer:
+        progress = await extraction_progress(self._gate, stored.namespace, self._model_id)
+        value = stored.labels.to_value()
+        return LabelsAnswer(
+            namespace=stored.namespace.owner,
+            labels=value["labels"],
+            patterns=value["patterns"],
+            retired=value["retired"],
+            version=stored.labels.version,
+            updated_by=stored.updated_by,
+            updated_at=stored.updated_at,
+            progress=ProgressAnswer(done=progress.done, total=progress.total),
+        )
+
+
+def visible_namespace(principal: Principal, owner: str) -> EntityNamespace:
+    """Of the principal's own tenant; a team's to its members, an agent's to itself. Else 404."""
+    try:
+        namespace = EntityNamespace(tenant_id=principal.tenant_id, owner=owner)
+    except ValueError as exc:
+        raise no_such("namespace") from exc
+    owned = namespace.namespace
+    allowed = {
+        Scope.SHARED: True,
+        Scope.TEAM: owned.team_id in principal.teams,
+        Scope.PERSONAL: owned.agent_id == principal.agent_id,
+    }[namespace.scope]
+    if not allowed:
+        raise no_such("namespace")
+    return namespace
+
+
+def _wanted(body: LabelsBody) -> NamespaceLabels:
+    value: dict[str, Any] = {"labels": body.labels, "patterns": body.patterns}
+    try:
+        return msgspec.structs.replace(from_value(value), retired=(), version=0)
+    except ValueError as exc:
+        raise ProblemError(invalid_field("body", str(exc).replace("$", "body"))) from exc
+
+
+def _conflict(detail: str) -> Problem:
+    return Problem(
+        kind="labels-conflict", detail=f"{detail[:1].upper()}{detail[1:]}. Read them again, then decide."
+    )

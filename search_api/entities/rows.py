@@ -1,0 +1,141 @@
+"""Names, entities and mentions as the store has them, for one principal. Blocked names are shown where it says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+
+from indexers.domain.identity import Principal
+from indexers.opensearch.gate import Gate, GatedSearch, RowRef, SearchHit
+from indexers.opensearch.rows import EntityRow, Index
+from search_api.cursor import ListPosition, decode_list_cursor, encode_cursor
+from search_api.entities.models import EntityLine
+from search_api.models import DocumentName
+from search_api.problems import Problem, ProblemError, invalid_field
+
+#: All but what similar names are found by.
+ENTITY_FIELDS: Final = tuple(name for name in EntityRow.__struct_fields__ if name != "grams")
+_DOCUMENT_FIELDS: Final = ("doc_id", "title", "path", "version", "deleted")
+#: Names of one entity that a query names; more of them are rarer spellings.
+NAMES_MAX: Final = 500
+#: Values of one `terms` query.
+TERMS_MAX: Final = 10_000
+
+
+def no_such(what: str) -> ProblemError:
+    """One text for what does not exist and for what the asker may not see."""
+    return ProblemError(
+        Problem(kind="not-found", detail=f"No such {what}, or not one that this key may see.")
+    )
+
+
+def is_id(text: str) -> bool:
+    """As ids are written: anything else names nothing, and needn't be looked up."""
+    try:
+        return str(UUID(text)) == text
+    except ValueError:
+        return False
+
+
+def line_of(row: EntityRow, *, matched: str | None = None) -> EntityLine:
+    """Of a canonical row."""
+    return EntityLine(
+        entity_id=row.entity_id,
+        name=row.name,
+        label=row.label,
+        namespace=row.namespace,
+        mention_count=row.mention_count,
+        blocked=row.blocked,
+        matched=None if matched == row.name else matched,
+    )
+
+
+async def name_rows(gate: Gate, principal: Principal, name_ids: Iterable[str]) -> dict[str, EntityRow]:
+    """As last written (realtime); what isn't there or may not be seen is left out."""
+    wanted = list(dict.fromkeys(name_ids))
+    refs = [RowRef(principal=principal, row_id=name_id) for name_id in wanted]
+    found = await gate.get_many(Index.ENTITIES, refs, fields=ENTITY_FIELDS) if refs else []
+    return {row.row_id: entity_row(row.source) for row in found if row is not None}
+
+
+async def entity_of(gate: Gate, principal: Principal, entity_id: str) -> EntityRow:
+    """The canonical row of the entity that has a name of this id. Raises 404."""
+    if is_id(entity_id):
+        rows = await name_rows(gate, principal, [entity_id])
+        row = rows.get(entity_id)
+        if row is not None and row.entity_id != entity_id:
+            row = (await name_rows(gate, principal, [row.entity_id])).get(row.entity_id)
+        if row is not None:
+            return row
+    raise no_such("entity")
+
+
+async def names_of(gate: Gate, principal: Principal, entity_id: str) -> list[EntityRow]:
+    """All names of an entity, those with most mentions first, at most `NAMES_MAX`."""
+    body = {
+        "query": {"term": {"entity_id": entity_id}},
+        "size": NAMES_MAX,
+        "sort": [{"mentions": "desc"}, {"name_id": "asc"}],
+        "track_total_hits": False,
+    }
+    [page] = await gate.search_many([GatedSearch(principal=principal, index=Index.ENTITIES, body=body)])
+    return [entity_row(hit.source) for hit in page.hits]
+
+
+async def canonical_rows(gate: Gate, principal: Principal, name_ids: Iterable[str]) -> dict[str, EntityRow]:
+    """Name id → canonical row of its entity, in two round trips."""
+    names = await name_rows(gate, principal, name_ids)
+    missing = {row.entity_id for row in names.values()} - set(names)
+    known = names | await name_rows(gate, principal, sorted(missing))
+    return {name_id: known[row.entity_id] for name_id, row in names.items() if row.entity_id in known}
+
+
+async def living_documents(
+    gate: Gate, principal: Principal, doc_ids: Iterable[str]
+) -> dict[str, Mapping[str, Any]]:
+    wanted = list(dict.fromkeys(doc_ids))
+    refs = [RowRef(principal=principal, row_id=doc_id) for doc_id in wanted]
+    rows = await gate.get_many(Index.DOCUMENTS, refs, fields=_DOCUMENT_FIELDS) if refs else []
+    return {row.row_id: row.source for row in rows if row is not None and not row.source["deleted"]}
+
+
+def document_name(source: Mapping[str, Any]) -> DocumentName:
+    return DocumentName(doc_id=source["doc_id"], title=source["title"], path=source["path"])
+
+
+def entity_row(source: Mapping[str, Any]) -> EntityRow:
+    return msgspec.convert({"grams": [], **source}, EntityRow)
+
+
+async def list_page(  # noqa: PLR0913 - what a list is, and where in it
+    gate: Gate,
+    principal: Principal,
+    index: Index,
+    query: Mapping[str, Any],
+    sort: Sequence[Mapping[str, str]],
+    *,
+    list_name: str,
+    cursor: str | None,
+    size: int,
+) -> tuple[list[SearchHit], str | None]:
+    """A page of rows in a total order, and the cursor of the following one."""
+    body: dict[str, Any] = {
+        "query": dict(query),
+        "size": size + 1,
+        "_source": {"excludes": ["grams"]},
+        "sort": [dict(key) for key in sort],
+        "track_total_hits": False,
+    }
+    if cursor is not None:
+        try:
+            body["search_after"] = decode_list_cursor(cursor, list_name, length=len(sort)).after
+        except ValueError as exc:
+            raise ProblemError(invalid_field("query.cursor", str(exc))) from exc
+    [page] = await gate.search_many([GatedSearch(principal=principal, index=index, body=body)])
+    hits = page.hits[:size]
+    if len(page.hits) <= size:
+        return hits, None
+    return hits, encode_cursor(ListPosition(after=[str(value) for value in hits[-1].sort]), list_name)
