@@ -30,6 +30,7 @@ from streams.agents.config import AgentConfig
 from streams.agents.embed import EmbedHandler
 from streams.agents.extract import ExtractHandler
 from streams.agents.ingest import IngestHandler
+from streams.agents.link import LinkHandler
 from streams.batch import Record
 from streams.context import AgentContext
 from streams.events import (
@@ -53,6 +54,7 @@ from tests.handlers import (
     embed_handler,
     extract_handler,
     ingest_handler,
+    link_handler,
     shipped_embedder,
     shipped_extractor,
 )
@@ -67,6 +69,7 @@ class Rig:
     ingest: IngestHandler
     embed: EmbedHandler
     extract: ExtractHandler
+    link: LinkHandler
     consumer: AIOKafkaConsumer
     clock: VersionClock = field(default_factory=VersionClock)
     #: Records read and not yet asked for.
@@ -161,6 +164,13 @@ class Rig:
     async def mentions_told(self) -> list[MentionsExtracted]:
         """Events for link since the last call, in the order of their partitions."""
         return [decode(r.value, MentionsExtracted) for r in await self.arrived(self.config.topics.mentions)]
+
+    async def link_records(self, records: Sequence[Record]) -> None:
+        await self.link.commit(await self.link.prepare(records))
+
+    async def link_all(self) -> None:
+        """What extract has told since the last call."""
+        await self.link_records(await self.arrived(self.config.topics.mentions))
 
     async def extract_asked(self) -> int:
         """Every request to extract again and what it leads to; how many pages."""
@@ -315,6 +325,7 @@ async def opened_rig(
                 extract=extract_handler(
                     config, gate, context_of(config, "extract", producer), extractor, executor
                 ),
+                link=link_handler(config, gate, context_of(config, "link", producer), executor),
                 consumer=consumer,
             )
         finally:
@@ -356,6 +367,7 @@ async def reopened(
                 extract=extract_handler(
                     config, rig.gate, context_of(config, "extract", producer), named, executor
                 ),
+                link=link_handler(config, rig.gate, context_of(config, "link", producer), executor),
                 consumer=rig.consumer,
                 inbox=rig.inbox,
                 clock=rig.clock,

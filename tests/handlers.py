@@ -22,6 +22,8 @@ from streams.agents.extract.model import Model as ExtractorModel
 from streams.agents.extract.model import Watched
 from streams.agents.ingest import IngestHandler
 from streams.agents.ingest.plan import Planner
+from streams.agents.link import LinkHandler
+from streams.agents.link.journal import CurationJournal
 from streams.agents.vaults import Vaults
 from streams.context import AgentContext
 from streams.dlq import DeadLetters
@@ -100,6 +102,18 @@ def extract_handler(
         files=executor,
         document_max_bytes=config.indexing.document_max_bytes,
         event_max_bytes=config.kafka.max_message_bytes - 4_096,
+    )
+
+
+def link_handler(
+    config: AgentConfig, gate: Gate, context: AgentContext, executor: ThreadPoolExecutor
+) -> LinkHandler:
+    vaults = Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds)
+    return LinkHandler(
+        gate=gate,
+        journal=CurationJournal(roots=config.roots, vaults=vaults),
+        context=context,
+        files=executor,
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import uuid
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from indexers.control import LabelsConflict, StoredLabels, change_labels, labels_id, read_labels
 from indexers.domain.entities.labels import DEFAULT_LABELS, EntityLabel, NamespaceLabels, PatternRule
@@ -24,18 +26,38 @@ from tests.agents import Rig, agent_config, opened_rig, reopened, vault_root
 from tests.conftest import Stack
 from tests.handlers import RenamedModel, shipped_extractor
 
-pytestmark = pytest.mark.engines
+pytestmark = [pytest.mark.engines, pytest.mark.asyncio(loop_scope="module")]
 
 MODEL = shipped_extractor().model_id
 OWNERS = "Alice Novak leads the payments team.\n"
 SERVICE = "The payments team owns the billing service, which failed in INC-2041.\n"
+#: One a test: what another test leaves is another tenant's.
+TENANTS = [f"tenant-{number}" for number in range(20)]
 
 
-@pytest.fixture
-async def rig(stack: Stack, prefix: str, tmp_path: Path) -> AsyncIterator[Rig]:
-    config = agent_config(stack, prefix, [vault_root(tmp_path)], inline_max_bytes=1_024)
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
+    folder = tmp_path_factory.mktemp("extract")
+    roots = [vault_root(folder, tenant, tenant=tenant) for tenant in TENANTS]
+    config = agent_config(stack, f"t{uuid.uuid4().hex[:12]}", roots, inline_max_bytes=1_024)
     async with opened_rig(config) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def tenants() -> Iterator[str]:
+    return iter(TENANTS)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def rig(world: Rig, tenants: Iterator[str]) -> Rig:
+    tenant = next(tenants)
+    roots = tuple(root for root in world.config.roots if root.tenant == tenant)
+    mine = replace(world, config=replace(world.config, roots=roots), inbox=[])
+    topics = mine.config.topics
+    for topic in (topics.documents, topics.mentions, topics.extract_requests):
+        await mine.arrived(topic)
+    return mine
 
 
 def shared(rig: Rig) -> EntityNamespace:
@@ -283,7 +305,8 @@ async def test_stored_labels_that_cannot_be_read_take_no_mention_away(rig: Rig) 
     await rig.extract_records(told)
     assert await rig.extract_asked() == 1
     assert (await rig.mentions_told(), await extractions(rig)) == ([], {})
-    assert [letter.error_class for letter in await rig.letters()] == ["invalid_labels"] * 2
+    mine = [letter for letter in await rig.letters() if letter.tenant_id == rig.home.tenant_id]
+    assert [letter.error_class for letter in mine] == ["invalid_labels"] * 2
 
 
 def plain(events: Sequence[MentionsExtracted]) -> dict[str, dict[str, Any]]:
