@@ -9,7 +9,10 @@ from indexers.domain.entities.masking import readable_text, readings
     ("text", "prose"),
     [
         ("**Dana** leads _the_ ~~old~~ ==new== team", "Dana leads the old new team"),
-        ("# Title\n- item\n- [x] done\n1. first\n> said\n> - more", "Title item done first said more"),
+        (
+            "# Title\n- item\n- [x] done\n1. first\n> said\n> - more",
+            "Title . item . done . first . said . more",
+        ),
         ("[[Dana Cole]] and [[people/Dana Cole#Work|Dana]]", "Dana Cole and Dana"),
         ("[[services/payout-ledger.md]] ![[plan]] [[#Work]] [[x\\|Jo]]", "payout-ledger plan Work Jo"),
         ('see [the plan](plan.md "t") and [x][ref] ![alt](a.png)', "see the plan and x alt"),
@@ -19,7 +22,7 @@ from indexers.domain.entities.masking import readable_text, readings
         ("a %%b%% c <!-- d\ne --> f", "a c f"),
         ("text[^1] #tag ^block-1\n[^1]: note", "text note"),
         ("> [!warning] Careful", "Careful"),
-        ("| Who | Team |\n| --- | :-: |\n| Dana | Tally |", "Who , Team Dana , Tally"),
+        ("| Who | Team |\n| --- | :-: |\n| Dana | Tally |", "Who , Team . Dana , Tally ."),
         ("before\n```py\nx = 1\n```\nafter\n~~~\nopen", "before after"),
         ("- ```\n  x\n  ```\nafter", "after"),
         ("[r]: https://a.example 'R'\nkept", "kept"),
@@ -38,9 +41,15 @@ def test_prose_is_what_a_reader_sees(text: str, prose: str) -> None:
 def test_of_the_frontmatter_only_the_title_is_read() -> None:
     text = '---\ntags: [a]\ntitle: "Dana: plan"\nowner: "[[Team Tally]]"\n---\nBody'
     read = readings(text, body_start=text.index("Body"))
-    assert read.prose.split() == ["Dana:", "plan", "Body"]
+    assert read.prose.split() == ["Dana:", "plan", ".", "Body"]
     assert read.shown.split() == ["Dana:", "plan", "Body"]
     assert read.prose.index("Dana") == text.index("Dana")
+
+
+def test_a_title_that_the_first_heading_repeats_is_read_once() -> None:
+    text = "---\ntitle: Dana\n---\n# Dana\n"
+    read = readings(text, body_start=20)
+    assert (read.shown.split(), read.prose.split()) == (["#", "Dana"], ["Dana"])
 
 
 def test_shown_keeps_code_addresses_and_tags() -> None:

@@ -2,10 +2,12 @@
 
 Two readings of one text, both as long as the text, so that a span of either is a span of the text:
 
-* `shown`, for rules: without frontmatter (but the title's value), comments, targets of links to files, and targets
-  of wikilinks that show another text. Code, addresses and tags stay: that is where codes stand.
+* `shown`, for rules: without frontmatter (but the title, unless the first heading repeats it), comments, targets of
+  links to files, and targets of wikilinks that show another text. Code, addresses and tags stay: that is where codes
+  stand.
 * `prose`, for a model: besides without code blocks, formulas, addresses, tags and marks (`**`, `[[`, `|`, `- `).
-  The border between two cells of a table reads as a comma.
+  The border between two cells of a table reads as a comma; the mark of an item, heading or row reads as a full stop
+  where the block before has none.
 
 Found by patterns, not by the Markdown parser, which knows no positions inside of inline content and calls emphasis
 text. A mark taken for text only costs the model a blank.
@@ -22,6 +24,7 @@ from indexers.domain.names import NOTE_SUFFIXES
 from indexers.domain.wikilinks import read_wikilink
 
 _TITLE: Final = re.compile(r"^title:[ \t]*+([\"']?)([^\r\n]*?)\1[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_FIRST_HEADING: Final = re.compile(r"\s*+#[ \t]++([^\r\n]++)")
 _FENCE: Final = re.compile(r"^[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+(`{3,}+|~{3,}+)", re.MULTILINE)
 #: Opening and closing mark of what is no text; `shown` keeps formulas.
 _COMMENTS: Final = (("<!--", "-->"), ("%%", "%%"))
@@ -57,6 +60,8 @@ _MARKUP: Final = re.compile(
     re.MULTILINE,
 )
 _URL_TARGET: Final = re.compile(r"\]\(<?[A-Za-z][A-Za-z0-9+.-]{1,15}+:")
+#: How far before a block's mark the end of the block before is looked for.
+_LOOK_BACK: Final = 80
 _NOT_BLANK: Final = re.compile(r"[^\s]")
 
 
@@ -112,12 +117,14 @@ class _Masks:
             self.shown[start:end] = blanks
 
     def frontmatter(self, end: int) -> None:
-        title = _TITLE.search(self.text, 0, end)
-        if title is None:
+        title, heading = _TITLE.search(self.text, 0, end), _FIRST_HEADING.match(self.text, end)
+        if title is None or (heading is not None and heading[1].strip() == title[2].strip()):
             self.hide(0, end, shown=True)
-        else:
-            self.hide(0, title.start(2), shown=True)
-            self.hide(title.end(2), end, shown=True)
+            return
+        self.hide(0, title.start(2), shown=True)
+        self.hide(title.end(2), end, shown=True)
+        closing = self.text.rfind("---", title.end(2), end)
+        self._full_stop(closing, after=title[2])
 
     def stretch(self, start: int, end: int) -> None:
         """Text without fenced code."""
@@ -147,6 +154,10 @@ class _Masks:
             self.hide(start, match.end(), shown=_URL_TARGET.match(match[0]) is None)
         elif kind == "border":
             self.prose[start] = ","
+        elif kind in ("lead", "edge"):
+            self.hide(start, match.end(), shown=False)
+            mark = _NOT_BLANK.search(self.text, start, match.end())
+            self._full_stop(-1 if mark is None else mark.start())
         else:
             self.hide(start, match.end(), shown=False)
         return match.end() + (match.start() == match.end())
@@ -169,6 +180,15 @@ class _Masks:
         self.hide(start, kept[0], shown=False)
         self.hide(kept[1], link.end, shown=False)
         return kept[0]
+
+    def _full_stop(self, at: int, *, after: str | None = None) -> None:
+        """In place of a block's mark, where the block before ends without one: else both would read as one name."""
+        if at < 0:
+            return
+        before = "".join(self.prose[max(at - _LOOK_BACK, 0) : at]) if after is None else after
+        last = before.rstrip()[-1:]
+        if last.isalnum() or (last and last in "\"')]}”’"):
+            self.prose[at] = "."
 
 
 def _name_part(text: str, start: int, end: int) -> tuple[int, int]:
