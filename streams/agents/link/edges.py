@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from indexers.domain.entities.names import name_key
 from indexers.domain.identity import EntityNamespace, MentionId, Principal, TenantId, mention_id
-from indexers.errors import PoisonRecord
+from indexers.errors import PoisonRecord, Transient
 from indexers.opensearch.find import Wanted, find_all
-from indexers.opensearch.gate import Gate, RowRef, RowWrite
+from indexers.opensearch.gate import Gate, RowRef, RowWrite, StoredRow
 from indexers.opensearch.rows import Index, MentionRow, owner_fields
 from indexers.opensearch.visibility import Query
 from streams.agents.link.decode import Place, Word
@@ -52,11 +52,12 @@ class Edges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Verdict:
-    """`rows` None: nothing of it stands. `upto`: rows of this and earlier versions may be outdated; None: none are."""
+    """`rows` None: nothing of it stands. Rows of the versions from `since` to `upto` are outdated, but for `rows`."""
 
     word: Word
     rows: Mapping[MentionId, MentionRow] | None
-    upto: int | None
+    upto: int
+    since: int = 0
 
 
 async def write_edges(gate: Gate, words: Sequence[Word]) -> Edges:
@@ -65,7 +66,8 @@ async def write_edges(gate: Gate, words: Sequence[Word]) -> Edges:
     verdicts = await _verdicts(gate, words)
     edges.older = sum(verdict.rows is None and not verdict.word.is_deletion for verdict in verdicts)
     await _write(gate, verdicts, edges)
-    await gate.refresh(Index.MENTIONS)
+    await _require_current(gate, verdicts)
+    await gate.refresh(Index.CURATION, Index.ENTITIES, Index.MENTIONS, Index.PROPOSALS)
     await _find_outdated(gate, verdicts, edges)
     return edges
 
@@ -136,10 +138,8 @@ def _occurrence(mention: ExtractedMention) -> dict[str, object]:
 
 async def _verdicts(gate: Gate, words: Sequence[Word]) -> list[_Verdict]:
     """What the documents' rows, as last written, make of each word."""
-    refs = [RowRef(principal=word.event.namespace.principal, row_id=word.doc_id) for word in words]
-    found = await gate.get_many(Index.DOCUMENTS, refs, fields=("version", "deleted")) if refs else []
     verdicts: list[_Verdict] = []
-    for word, row in zip(words, found, strict=True):
+    for word, row in zip(words, await _documents(gate, words), strict=True):
         version = word.event.version
         if word.is_deletion or row is None:
             # No row at all: a rebuild cleared it, and the file's next event brings what is to come.
@@ -148,10 +148,25 @@ async def _verdicts(gate: Gate, words: Sequence[Word]) -> list[_Verdict]:
             upto = max(version, row.source["version"])
             verdicts.append(_Verdict(word=word, rows=None, upto=upto))
         elif row.source["version"] > version:
-            verdicts.append(_Verdict(word=word, rows=None, upto=None))
+            # What stands of former versions is the newer event's affair; it may have come before ours.
+            verdicts.append(_Verdict(word=word, rows=None, upto=version, since=version))
         else:
             verdicts.append(_Verdict(word=word, rows=mention_rows(word), upto=version))
     return verdicts
+
+
+async def _documents(gate: Gate, words: Sequence[Word]) -> list[StoredRow | None]:
+    refs = [RowRef(principal=word.event.namespace.principal, row_id=word.doc_id) for word in words]
+    return await gate.get_many(Index.DOCUMENTS, refs, fields=("version", "deleted")) if refs else []
+
+
+async def _require_current(gate: Gate, verdicts: Sequence[_Verdict]) -> None:
+    """A newer event may have been linked, by another worker, before our rows came: then they are to go again."""
+    current = [verdict.word for verdict in verdicts if verdict.rows]
+    for word, row in zip(current, await _documents(gate, current), strict=True):
+        if row is None or row.source["deleted"] or row.source["version"] > word.event.version:
+            msg = "a document changed while its mentions were written"
+            raise Transient(msg)
 
 
 async def _write(gate: Gate, verdicts: Sequence[_Verdict], edges: Edges) -> None:
@@ -172,9 +187,8 @@ async def _write(gate: Gate, verdicts: Sequence[_Verdict], edges: Edges) -> None
 async def _find_outdated(gate: Gate, verdicts: Sequence[_Verdict], edges: Edges) -> None:
     by_tenant: defaultdict[TenantId, dict[tuple[str, str], _Verdict]] = defaultdict(dict)
     for verdict in verdicts:
-        if verdict.upto is not None:
-            word = verdict.word
-            by_tenant[word.place.tenant_id][word.doc_id, word.event.label] = verdict
+        word = verdict.word
+        by_tenant[word.place.tenant_id][word.doc_id, word.event.label] = verdict
     wanted = [
         Wanted(
             principal=Principal.pipeline(tenant_id),
@@ -192,8 +206,7 @@ async def _find_outdated(gate: Gate, verdicts: Sequence[_Verdict], edges: Edges)
                 namespace=EntityNamespace(tenant_id=tenant_id, owner=row.source["namespace"]), label=pair[1]
             )
             edges.affected[place].add(row.source["key"])
-            version = members[pair].upto or 0
-            edges.outdated[tenant_id].append(OutdatedEdge(row_id=row.row_id, version=version))
+            edges.outdated[tenant_id].append(OutdatedEdge(row_id=row.row_id, version=members[pair].upto))
             touched.add(pair)
         edges.excluded[tenant_id] += [_outdated_query(members[pair]) for pair in sorted(touched)]
 
@@ -204,7 +217,7 @@ def _outdated_query(verdict: _Verdict) -> Query:
     terms: list[Query] = [
         {"term": {"doc_id": word.doc_id}},
         {"term": {"label": word.event.label}},
-        {"range": {"version": {"lte": verdict.upto}}},
+        {"range": {"version": {"gte": verdict.since, "lte": verdict.upto}}},
     ]
     if not verdict.rows:
         return {"bool": {"filter": terms}}

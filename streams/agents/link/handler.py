@@ -17,10 +17,11 @@ from indexers.domain.identity import EntityNamespace, Principal
 from indexers.errors import PoisonRecord
 from indexers.opensearch.gate import Gate, RowWrite
 from indexers.opensearch.rows import CurationRow, Index, owner_fields
+from streams.agents.link.changes import Settled
 from streams.agents.link.decode import Command, Decoded, Word, decode_mentions, newest_of_each
 from streams.agents.link.edges import Edges, remove_outdated, write_edges
 from streams.agents.link.journal import CurationJournal
-from streams.agents.link.settle import Settled, settle_names
+from streams.agents.link.settle import settle_names
 from streams.batch import Poisoned, Record
 from streams.context import AgentContext
 from streams.metrics import LinkStage

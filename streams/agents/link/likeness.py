@@ -24,17 +24,14 @@ async def relike(gate: Gate, works: Sequence[tuple[LabelWork, set[str]]]) -> Non
             async for row in scan:
                 one = stored_name(row)
                 rows[one.row.key] = one
-        by_id = {one.row.name_id: key for key, one in rows.items()}
         keys = {k for k in {*rows, *work.asked} if (k in work.counts if k in work.asked else k in rows)}
         canonical: list[str] = []
         for key in sorted(keys, key=order):
             joined, proposals = place(key, canonical, work.place.label, work.curation.apart)
-            stored = by_id.get(rows[key].row.likeness_id) if key in rows else None
-            if key in triggers or stored != joined or 1:
-                work.likeness[key] = joined
-                if joined == key:
-                    work.proposals[key] = tuple(proposals)
-                if key in rows:
-                    work.learn([rows[key]])
+            work.likeness[key] = joined
+            if joined == key:
+                work.proposals[key] = tuple(proposals)
+            if key in rows:
+                work.learn([rows[key]])
             if joined == key:
                 canonical.append(key)

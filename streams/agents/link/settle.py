@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -20,53 +20,62 @@ from indexers.linking.counts import NameCount, count_documents, count_names
 from indexers.linking.entity_rows import CountedName
 from indexers.opensearch.find import Wanted, find_all
 from indexers.opensearch.gate import Gate, RowWrite
-from indexers.opensearch.rows import CurationRow, EntityRow, Index, OwnedRow, ProposalRow
+from indexers.opensearch.rows import CurationRow, EntityRow, Index
 from indexers.opensearch.visibility import Query
+from streams.agents.link.changes import Settled, changes_of
 from streams.agents.link.closing import Closure, close_entities, read_names
 from streams.agents.link.decode import Command, Place
 from streams.agents.link.edges import Edges
 from streams.agents.link.likeness import relike
-from streams.agents.link.proposing import ProposalWork, due_proposals, shifted_roots
-from streams.agents.link.work import LabelWork, Stored
+from streams.agents.link.proposing import due_proposals, shifted_roots
+from streams.agents.link.work import LabelWork
+
+#: Workers that meet on names more often than this let the batch begin again.
+LOOKS_MAX: Final = 10
 
 Excluded = Mapping[TenantId, Sequence[Query]]
 
 
-@dataclass(slots=True, kw_only=True)
-class Settled:
-    """Names that came, joined another by likeness as they came, or went; proposals made."""
-
-    created: int = 0
-    joined: int = 0
-    removed: int = 0
-    proposed: int = 0
-
-
 async def settle_names(gate: Gate, edges: Edges, commands: Sequence[Command]) -> Settled:
-    """Raises Transient where another writer was at the same names: then all of it is looked at again.
+    """Raises Transient where another writer was at the same rows: then all of it is looked at again.
 
-    The caller has refreshed all indices of entities after its last write to them.
+    The caller has refreshed all indices of entities after its last write to them. Where names came or went, they are
+    looked at once more after the write, until a look changes nothing: of two workers that overlap for a while, each
+    with a name that is like the other's, whoever looks last sees both.
     """
     works = _works(edges, commands)
-    if not works:
-        return Settled()
-    await _read_curation(gate, works, commands)
-    await _count(gate, [(work, work.asked) for work in works], edges.excluded)
+    settled = Settled()
+    for _ in range(LOOKS_MAX):
+        if not works:
+            return settled
+        works = await _look(gate, works, edges.excluded, settled)
+    msg = f"names kept changing under {LOOKS_MAX} looks"
+    raise Transient(msg)
+
+
+async def _look(
+    gate: Gate, works: Sequence[LabelWork], excluded: Excluded, settled: Settled
+) -> list[LabelWork]:
+    """What is to be looked at once more."""
+    await _read_curation(gate, works)
+    # Rows are read before their edges are counted: a row that is replaced is one that knew no later edge.
     await read_names(
         gate, [(work, {work.name_id(k) for k in work.asked | work.merged_keys}) for work in works]
     )
+    await _count(gate, [(work, work.asked) for work in works], excluded)
     await relike(gate, [(work, work.come_or_gone | work.curated) for work in works])
     closures = await close_entities(gate, works)
     await relike(gate, [(closure.work, shifted_roots(closure)) for closure in closures])
     proposing = await due_proposals(gate, closures)
-    rows = await _due_names(gate, closures, edges.excluded)
-    settled = Settled()
-    early, late = _changes(closures, rows, proposing, settled)
-    await _write(gate, early)
-    await _write(gate, late)
-    if early or late:
+    rows = await _due_names(gate, closures, excluded)
+    changes = changes_of(closures, rows, proposing)
+    await _write(gate, changes.early)
+    await _write(gate, changes.late)
+    if changes.early or changes.late:
         await gate.refresh(Index.ENTITIES, Index.PROPOSALS)
-    return settled
+    settled.add(changes)
+    again = [(work, work.come_or_gone | work.curated) for work in works if work.place in changes.places]
+    return [LabelWork(place=work.place, asked=set(keys), curated=keys) for work, keys in again if keys]
 
 
 def _works(edges: Edges, commands: Sequence[Command]) -> list[LabelWork]:
@@ -75,10 +84,13 @@ def _works(edges: Edges, commands: Sequence[Command]) -> list[LabelWork]:
         asked[place] |= keys
     for command in commands:
         asked[command.place] |= set()
-    return [LabelWork(place=place, asked=keys, curated=set()) for place, keys in asked.items()]
+    works = {place: LabelWork(place=place, asked=keys, curated=set()) for place, keys in asked.items()}
+    for command in commands:
+        works[command.place].commands.append(command.op)
+    return list(works.values())
 
 
-async def _read_curation(gate: Gate, works: Sequence[LabelWork], commands: Sequence[Command]) -> None:
+async def _read_curation(gate: Gate, works: Sequence[LabelWork]) -> None:
     """Commands are few: all of a label are read, and folded anew."""
     by_tenant: defaultdict[TenantId, list[Place]] = defaultdict(list)
     for work in works:
@@ -92,9 +104,8 @@ async def _read_curation(gate: Gate, works: Sequence[LabelWork], commands: Seque
     for work in works:
         place = work.place
         work.decide(ops[place.tenant_id, place.namespace.owner, place.label])
-        for command in commands:
-            if command.place == place:
-                work.curated |= keys_concerned(command.op, work.ops)
+        for op in work.commands:
+            work.curated |= keys_concerned(op, work.ops)
         work.asked |= work.curated
 
 
@@ -181,63 +192,6 @@ def _counted(closure: Closure) -> dict[str, CountedName]:
             entity_key=closure.entity_of(root),
         )
     return counted
-
-
-def _changes(
-    closures: Sequence[Closure],
-    rows: Sequence[Mapping[NameId, EntityRow]],
-    proposing: Sequence[ProposalWork],
-    settled: Settled,
-) -> tuple[list[RowWrite], list[RowWrite]]:
-    """What differs from the store: proposals and rows of names that stay, then those that come and go."""
-    early: list[RowWrite] = []
-    late: list[RowWrite] = []
-    for closure, due in zip(closures, rows, strict=True):
-        work = closure.work
-        come_or_gone = work.come_or_gone
-        for key in sorted(closure.members):
-            name_id = work.name_id(key)
-            row, stored = due.get(name_id), work.stored.get(key)
-            change = _change(work.principal, Index.ENTITIES, name_id, row, stored)
-            if change is not None:
-                (late if key in come_or_gone else early).append(change)
-                settled.created += stored is None
-                settled.removed += row is None
-                settled.joined += stored is None and row is not None and row.likeness_id != name_id
-    for one in proposing:
-        principal = one.closure.work.principal
-        for row_id in sorted({*one.due, *one.stored}):
-            found = one.stored.get(row_id)
-            change = _change(principal, Index.PROPOSALS, row_id, one.due.get(row_id), found)
-            if change is not None:
-                early.append(change)
-                settled.proposed += found is None
-    return early, late
-
-
-def _change(
-    principal: Principal,
-    index: Index,
-    row_id: str,
-    due: OwnedRow | None,
-    stored: Stored[EntityRow] | Stored[ProposalRow] | None,
-) -> RowWrite | None:
-    """None: the store says so already, or has nothing where nothing is due."""
-    if due is None and stored is None:
-        return None
-    if stored is None:
-        return RowWrite(principal=principal, index=index, row_id=row_id, action="create", row=due)
-    if due == stored.row:
-        return None
-    return RowWrite(
-        principal=principal,
-        index=index,
-        row_id=row_id,
-        action="delete_if" if due is None else "replace_if",
-        row=due,
-        seq_no=stored.seq_no,
-        primary_term=stored.primary_term,
-    )
 
 
 async def _write(gate: Gate, writes: Sequence[RowWrite]) -> None:

@@ -45,6 +45,8 @@ class LabelWork:
     asked: set[str]
     #: Of these, those that a command speaks of: likeness and merges are looked at anew.
     curated: set[str]
+    commands: list[CurationOp] = field(default_factory=list)
+    #: All commands that were ever given about names of the label.
     ops: list[CurationOp] = field(default_factory=list)
     curation: Curation = field(default_factory=Curation)
     #: Of every key asked for; a missing one has no edge.
