@@ -15,7 +15,7 @@ from dirty_equals import IsStr
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from indexers.settings import EmbedderSettings, IndexingSettings, OpenSearchSettings
+from indexers.settings import EmbedderSettings, ExtractorSettings, IndexingSettings, OpenSearchSettings
 from search_api.app import create_app, openapi_document
 from search_api.auth import KeyRing
 from search_api.edge import RequestEdge
@@ -24,7 +24,17 @@ from search_api.limits import Deadline
 from search_api.metrics import ApiMetrics
 from search_api.serve import ServeSettings, opened
 from search_api.settings import ApiSettings, SearchSettings
-from tests.api import Service, bearer, embedder, key_of, principal, running_service, vault
+from streams.settings import KafkaSettings
+from tests.api import (
+    NO_BROKER,
+    Service,
+    bearer,
+    embedder,
+    key_of,
+    principal,
+    running_service,
+    vault,
+)
 from tests.conftest import Stack
 from tests.pipeline import free_port
 
@@ -302,7 +312,10 @@ async def test_with_opensearch_away_searches_are_503_and_health_is_not(tmp_path:
         prefix="away",
         opensearch_url=f"http://127.0.0.1:{free_port()}",
         opensearch=OpenSearchSettings(),
+        kafka_servers=NO_BROKER,
+        kafka=KafkaSettings(),
         embedder=EmbedderSettings(),
+        extractor=ExtractorSettings(),
         indexing=IndexingSettings(),
         vaults=(),
         api=ApiSettings(),
