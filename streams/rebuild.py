@@ -30,7 +30,7 @@ from streams.versions import VersionClock, is_possible
 from streams.watcher.changes import EventFactory
 from streams.watcher.reading import BatchReader
 
-AGENTS = ("ingest", "embed")
+AGENTS = ("ingest", "embed", "extract", "link")
 #: A batch between two topics is in none of them: quiet must be seen more than once.
 QUIET_LOOKS = 3
 LOOK_SECONDS = 0.5

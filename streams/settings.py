@@ -32,7 +32,7 @@ class KafkaSettings(Section):
 
 
 class AgentSettings(Section):
-    """One agent process; set per agent: HOPLINE_INGEST__…, HOPLINE_EMBED__…."""
+    """One agent process; set per agent: HOPLINE_INGEST__…, HOPLINE_EMBED__…, HOPLINE_EXTRACT__…, HOPLINE_LINK__…."""
 
     batch_records: int = Field(200, ge=1, description="Most records of one batch.")
     batch_seconds: float = Field(0.1, gt=0, description="Longest wait for a batch to fill.")

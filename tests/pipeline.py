@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from streams.lag import lag
+from streams.rebuild import AGENTS
 from streams.settings import KafkaSettings
 from streams.topics import Topics
 
@@ -61,7 +62,7 @@ class Pipeline:
         }
 
     def start(self, *names: str) -> None:
-        """`ingest`, `embed`, `watch`, `api`; returns when each says that it is ready."""
+        """An agent, `watch` or `api`; returns when each says that it is ready."""
         for name in names:
             self._spawn(name)
         for name in names:
@@ -70,7 +71,7 @@ class Pipeline:
     def _spawn(self, name: str) -> None:
         port = self.ports.setdefault(name, free_port())
         setting = {"watch": "WATCHER__HTTP_PORT", "api": "API__PORT"}.get(name, f"{name.upper()}__HTTP_PORT")
-        command = ["agent", name] if name in ("ingest", "embed") else [name]
+        command = ["agent", name] if name in AGENTS else [name]
         log = (self.data_dir / f"{name}.log").open("ab")
         with log:
             self.processes[name] = subprocess.Popen(
@@ -164,14 +165,15 @@ class Pipeline:
         return lambda: self.paths_for(query, parts=["keyword"]) == paths
 
     def backlog(self) -> int:
-        """Records that ingest and embed have not committed yet."""
+        """Records that the agents started here, those that are down just now too, have not committed yet."""
         topics = Topics(self.prefix)
         settings = KafkaSettings(bootstrap_servers=self.kafka_servers)
 
         async def total() -> int:
             parts = [
                 await lag(settings, self.kafka_servers, topics.group(agent), topics.read_by(agent))
-                for agent in ("ingest", "embed")
+                for agent in AGENTS
+                if agent in self.ports
             ]
             return sum(p.lag for part in parts for p in part)
 

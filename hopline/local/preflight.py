@@ -19,12 +19,12 @@ from hopline.local.processes import OsUser, engine_user
 from hopline.local.state import StackState, read_state
 from hopline.settings import Settings, default_data_dir
 from indexers.errors import ConfigurationError
-from indexers.settings import EmbedderSettings
+from indexers.settings import EmbedderSettings, ExtractorSettings
 
 #: Beside the heap: code, threads, buffers (measured: 360 and 395 MB in all with heaps of 512 MB half used).
 _ENGINE_OVERHEAD_MB = 250
-#: Agents, watcher and query service; two of them hold the embedder.
-_SERVICES_MB = 900
+#: Agents, watcher and query service; two of them hold the embedder, one the extractor.
+_SERVICES_MB = 1_300
 _CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 _CGROUP_USED = (Path("/sys/fs/cgroup/memory.current"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"))
 
@@ -74,6 +74,19 @@ def require_embedder(settings: EmbedderSettings) -> None:
     if settings.backend == "onnx" and settings.device == "cuda":
         raise ConfigurationError(
             "HOPLINE_EMBEDDER__DEVICE=cuda needs HOPLINE_EMBEDDER__BACKEND=torch (extra `gpu`)"
+        )
+
+
+def require_extractor(settings: ExtractorSettings) -> None:
+    """As `require_embedder`."""
+    if settings.backend == "torch" and not all(map(find_spec, ("torch", "gliner"))):
+        raise ConfigurationError(
+            "HOPLINE_EXTRACTOR__BACKEND=torch needs the extra `gpu` (5 GB): in a checkout "
+            "`pip install -e '.[gpu]'`, else `pip install 'hopline[gpu]'`; or set it to onnx"
+        )
+    if settings.backend == "onnx" and settings.device == "cuda":
+        raise ConfigurationError(
+            "HOPLINE_EXTRACTOR__DEVICE=cuda needs HOPLINE_EXTRACTOR__BACKEND=torch (extra `gpu`)"
         )
 
 

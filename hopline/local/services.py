@@ -78,6 +78,8 @@ def service_specs(settings: Settings, plan: StackPlan) -> list[ProcessSpec]:
     services = (
         _agent("ingest", settings.ingest.http_port, settings.ingest.instance_id),
         _agent("embed", settings.embed.http_port, settings.embed.instance_id),
+        _agent("extract", settings.extract.http_port, settings.extract.instance_id),
+        _agent("link", settings.link.http_port, settings.link.instance_id),
         Service(
             name="api",
             command=("api",),
@@ -88,9 +90,8 @@ def service_specs(settings: Settings, plan: StackPlan) -> list[ProcessSpec]:
         ),
         Service(name="watch", command=("watch",), port_setting="WATCHER__HTTP_PORT", port=watcher, env={}),
     )
-    grace = (
-        max(settings.ingest.stop_grace_seconds, settings.embed.stop_grace_seconds) + _SERVICE_GRACE_SECONDS
-    )
+    agents = (settings.ingest, settings.embed, settings.extract, settings.link)
+    grace = max(agent.stop_grace_seconds for agent in agents) + _SERVICE_GRACE_SECONDS
     taken: set[int] = set()
     specs = []
     for service in services:

@@ -18,7 +18,7 @@ from streams.lag import lag
 from streams.topics import Topics
 from streams.watcher.status import read_statuses
 
-_AGENTS = ("ingest", "embed")
+_AGENTS = ("ingest", "embed", "extract", "link")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from hopline.local.preflight import (
     needed_mb,
     own_engines,
     require_embedder,
+    require_extractor,
     require_folders,
     require_memory,
     require_ports,
@@ -131,6 +132,7 @@ def _prepare(settings: Settings, request: UpRequest, say: Say) -> tuple[Settings
     _require_distinct(roots)
     if not engines_only:
         require_embedder(settings.embedder)
+        require_extractor(settings.extractor)
     require_memory(available_mb(), needed_mb(settings, own, engines_only=engines_only))
     require_ports(settings, own, engines_only=engines_only)
     if added:

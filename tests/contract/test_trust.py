@@ -19,6 +19,7 @@ from indexers.domain.identity import Principal, chunk_id
 from indexers.opensearch.gate import RowWrite
 from indexers.opensearch.rows import ChunkRow, DocumentRow, GateRow, Index, LinkRow, OwnedRow
 from indexers.verify.digest import content_digest
+from streams.rebuild import AGENTS
 from tests.agents import Rig, agent_config, opened_rig, vault_root
 from tests.conftest import Stack
 
@@ -156,7 +157,7 @@ def running_agents(environment: dict[str, str], folder: Path) -> Iterator[None]:
     import subprocess
 
     processes = []
-    for agent in ("ingest", "embed"):
+    for agent in AGENTS:
         with (folder / f"{agent}.log").open("wb") as log:
             processes.append(
                 subprocess.Popen(
@@ -173,7 +174,7 @@ def running_agents(environment: dict[str, str], folder: Path) -> Iterator[None]:
         for process in processes:
             process.send_signal(signal.SIGTERM)
         codes = [process.wait(40) for process in processes]
-        assert codes == [0, 0], [(folder / f"{a}.log").read_text()[-2000:] for a in ("ingest", "embed")]
+        assert codes == [0] * len(AGENTS), [(folder / f"{a}.log").read_text()[-2000:] for a in AGENTS]
 
 
 async def command(environment: dict[str, str], *arguments: str) -> tuple[int, dict[str, Any]]:

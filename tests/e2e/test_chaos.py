@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from streams.rebuild import AGENTS
 from tests import corpus
 from tests.engines import EnginePair
 from tests.pipeline import Pipeline, running, write_keys
@@ -40,7 +41,7 @@ FULL = Storm(notes=3_000, kills=10, outage_seconds=60, idle_seconds=900)
 def test_nothing_is_lost_when_everything_dies(storm: Storm, engines: EnginePair, tmp_path: Path) -> None:
     vault = tmp_path / "vault"
     vault.mkdir()
-    corpus.write(vault, 0, storm.notes)
+    write(vault, 0, storm)
     pipeline = Pipeline(
         prefix=f"t{os.urandom(5).hex()}",
         kafka_servers=engines.kafka_servers,
@@ -49,12 +50,12 @@ def test_nothing_is_lost_when_everything_dies(storm: Storm, engines: EnginePair,
         vaults=[{"name": "storm", "path": str(vault)}],
     )
     write_keys(tmp_path)
-    with running(pipeline, "ingest", "embed", "watch", "api"):
+    with running(pipeline, *AGENTS, "watch", "api"):
         written = 1
         for step in range(storm.kills + 1):
             until = 1 + (storm.notes - 1) * (step + 1) // (storm.kills + 1)
             while written < until:
-                corpus.write(vault, written, storm.notes)
+                write(vault, written, storm)
                 written += 1
             time.sleep(1.0)
             if step < storm.kills:
@@ -64,8 +65,18 @@ def test_nothing_is_lost_when_everything_dies(storm: Storm, engines: EnginePair,
         check(pipeline, vault, storm)
 
 
+def write(vault: Path, number: int, storm: Storm) -> None:
+    """A note that names an incident, which others name too, and a service of its own."""
+    names = (
+        f"Incident INC-{number % 40:04d} hit {corpus.own_word(number)}-api, says Alice Novak of Northwind.\n"
+    )
+    file = vault / corpus.path(number)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(corpus.note(number, storm.notes) + names, encoding="utf-8")
+
+
 def strike(pipeline: Pipeline, engines: EnginePair, storm: Storm, step: int) -> None:
-    name = ("ingest", "embed")[step % 2]
+    name = AGENTS[step % len(AGENTS)]
     pipeline.kill(name)
     if step == storm.kills // 3:
         engines.kafka.restart()
