@@ -57,7 +57,7 @@ soak: setup
 
 bench: setup
 	@# All of them, whatever one says; each ends with 1 where it misses its target.
-	@status=0; for bench in ingest query rescan; do $(RUN) bench.$$bench || status=1; done; exit $$status
+	@status=0; for bench in ingest query rescan extract extract_quality; do $(RUN) bench.$$bench || status=1; done; exit $$status
 
 # Its own environment: torch weighs 5 GB. torch goes first and pinned, or another one would come along.
 test-gpu:

@@ -99,13 +99,36 @@ def extract_texts(
     that is no regular expression.
     """
     works = [_prepare(job, extractor) for job in texts]
-    size = batch_windows or (WINDOWS_MIXED if extractor.mixes_documents else WINDOWS_ALONE)
-    for question, group in _calls(works, size, mixed=extractor.mixes_documents):
+    for question, group in _calls(works, batch_windows, extractor):
         windows = [work.window_text(index) for work, index in group]
         answers = extractor.extract(windows, question.prompts, threshold=question.threshold)
         for (work, index), spans in zip(group, answers, strict=True):
             work.found[index] += _placed(spans, question, work.windows[index].start)
     return [_finish(work, _by_rule(work) if rules else Recognised(spans=())) for work in works]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCall:
+    """What `extract_texts` asks of the extractor in one call."""
+
+    windows: tuple[str, ...]
+    prompts: tuple[str, ...]
+    threshold: float
+
+
+def model_calls(
+    texts: Sequence[TextToExtract], *, extractor: EntityExtractor, batch_windows: int | None = None
+) -> list[ModelCall]:
+    """All calls of `extract_texts`, without making them: what the rest costs is measured against these."""
+    works = [_prepare(job, extractor) for job in texts]
+    return [
+        ModelCall(
+            windows=tuple(work.window_text(index) for work, index in group),
+            prompts=question.prompts,
+            threshold=question.threshold,
+        )
+        for question, group in _calls(works, batch_windows, extractor)
+    ]
 
 
 def _prepare(job: TextToExtract, extractor: EntityExtractor) -> _Work:
@@ -153,12 +176,14 @@ def _question(labels: Sequence[EntityLabel]) -> _Question:
 
 
 def _calls(
-    works: Sequence[_Work], size: int, *, mixed: bool
+    works: Sequence[_Work], batch_windows: int | None, extractor: EntityExtractor
 ) -> Iterator[tuple[_Question, list[tuple[_Work, int]]]]:
     """Groups of windows that share a model call: of one text each, or across texts with the same question.
 
     By length, then in the texts' order: little padding, and the same groups for the same texts.
     """
+    mixed = extractor.mixes_documents
+    size = batch_windows or (WINDOWS_MIXED if mixed else WINDOWS_ALONE)
     pools: dict[tuple[int, _Question], list[tuple[_Work, int]]] = {}
     for number, work in enumerate(works):
         for question in work.questions:

@@ -1,0 +1,185 @@
+"""Words/s through the extract agent ÷ words/s of the same extractor called directly on the same windows, in one run.
+
+    python -m bench.extract [--notes 200] [--core 1] [--torch FOLDER] [--kafka HOST:PORT --opensearch URL]
+
+Both sides have the model pinned to the same core; everything else is free. The direct calls are made half before and
+half after the agent's run, so that a machine whose speed drifts favours neither side. The pipeline is real: events
+through Kafka, the agents `ingest` and `extract` as processes, mentions told, rows in OpenSearch; its clock runs from
+the first event sent until the last document's mentions are acknowledged.
+
+`--torch`: a checkpoint of the same model (extra `gpu`), called directly on the same windows and core, side by side.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from bench import notes
+from bench.cleaning import clean_up
+from bench.engines import Addresses, add_arguments, engines
+from bench.ingest import NAMESPACE, events, send
+from bench.report import Report
+from indexers.domain.entities.labels import DEFAULT_LABELS
+from indexers.extraction import ModelCall, TextToExtract, model_calls
+from indexers.extractors.factory import load_extractor
+from indexers.ports import EntityExtractor
+from indexers.settings import ExtractorSettings
+from streams.topics import Topics
+from tests.labelled import AGENT_MEMORY, read_labelled
+from tests.pipeline import Pipeline, running, wait_for
+
+TARGET = 0.85
+#: Labelled sentences of a note, so that there is something to find and tell.
+SENTENCES = 4
+#: Calls of the torch adapter that are timed: it is several times slower.
+TORCH_CALLS = 300
+
+
+def write_vault(root: Path, count: int) -> list[str]:
+    """The notes' texts. Invented words with sentences that name people, teams and services."""
+    sentences = [text.text for text in read_labelled(AGENT_MEMORY)]
+    texts: list[str] = []
+    for number in range(count):
+        rnd = random.Random(f"extract {number}")  # noqa: S311 - reproducible text, no secret
+        text = notes.note(number, count) + "\n## Log\n\n" + "\n".join(rnd.sample(sentences, SENTENCES)) + "\n"
+        file = root / notes.path(number)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        texts.append(text)
+    return texts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """`cpu`: seconds of all threads, which other work on the machine hardly changes."""
+
+    clock: float
+    cpu: float
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(clock=self.clock + other.clock, cpu=self.cpu + other.cpu)
+
+
+def direct_calls(extractor: EntityExtractor, calls: Sequence[ModelCall]) -> Spent:
+    clock, cpu = time.perf_counter(), time.process_time()
+    for call in calls:
+        extractor.extract(call.windows, call.prompts, threshold=call.threshold)
+    return Spent(clock=time.perf_counter() - clock, cpu=time.process_time() - cpu)
+
+
+def run_agent(pipeline: Pipeline, vault: Path, count: int) -> tuple[Spent, dict[str, float]]:
+    topics = Topics(pipeline.prefix)
+    documents = f'hopline_stream_records_total{{topic="{topics.documents}"}}'
+    process = psutil.Process(pipeline.processes["extract"].pid)
+    clock, cpu = time.perf_counter(), sum(process.cpu_times()[:2])
+    asyncio.run(send(pipeline.kafka_servers, events(vault, count, topics.file_changes)))
+    wait_for(lambda: pipeline.metric("extract", documents) >= count, 1_800, "every note extracted")
+    spent = Spent(clock=time.perf_counter() - clock, cpu=sum(process.cpu_times()[:2]) - cpu)
+    name = "hopline_stream_stage_seconds"
+    return spent, {
+        stage: pipeline.metric("extract", f'{name}_sum{{stage="{stage}"}}')
+        for stage in ("prepare", "model", "commit")
+    }
+
+
+def figures(
+    calls: Sequence[ModelCall], words: int, direct: Spent, agent: Spent, stages: dict[str, float]
+) -> dict[str, Any]:
+    ratio = direct.clock / agent.clock
+    return {
+        "ratio": round(ratio, 3),
+        "target": TARGET,
+        "holds": ratio >= TARGET,
+        "ratio_of_cpu_seconds": round(direct.cpu / agent.cpu, 3),
+        "words": words,
+        "windows": sum(len(call.windows) for call in calls),
+        "direct_words_per_second": round(words / direct.clock),
+        "agent_words_per_second": round(words / agent.clock),
+        "where_the_rest_goes_seconds": {
+            "agent_total": round(agent.clock, 2),
+            "model_called_directly": round(direct.clock, 2),
+            "rules_windows_choice_and_slower_model": round(stages["model"] - direct.clock, 2),
+            "labels_versions_texts": round(stages["prepare"] - stages["model"], 2),
+            "waits_tells_and_stores": round(agent.clock - stages["prepare"], 2),
+        },
+        "load_average": os.getloadavg()[0],
+    }
+
+
+def beside_torch(
+    model: str | None, core: int, onnx: EntityExtractor, calls: list[ModelCall]
+) -> dict[str, Any]:
+    if model is None:
+        return {}
+    torch = load_extractor(
+        ExtractorSettings(backend="torch", model=model, device="cpu", cpu_affinity=(core,))
+    )
+    some = calls[:: max(1, len(calls) // TORCH_CALLS)]
+    words = sum(len(window.split()) for call in some for window in call.windows)
+    direct_calls(torch, some[:5])
+    speeds = {
+        name: round(words / direct_calls(extractor, some).clock)
+        for name, extractor in (("onnx_int8", onnx), ("torch_fp32", torch))
+    }
+    return {
+        "side_by_side_words_per_second": speeds
+        | {"ratio": round(speeds["onnx_int8"] / speeds["torch_fp32"], 2)}
+    }
+
+
+def measure(addresses: Addresses, count: int, core: int, torch: str | None) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        vault = Path(folder) / "vault"
+        texts = write_vault(vault, count)
+        extractor = load_extractor(ExtractorSettings(cpu_affinity=(core,)))
+        jobs = [TextToExtract(text=text, labels=DEFAULT_LABELS) for text in texts]
+        calls = model_calls(jobs, extractor=extractor)
+        words = sum(len(text.split()) for text in texts)
+        side_by_side = beside_torch(torch, core, extractor, calls)
+        pipeline = Pipeline(
+            prefix=f"b{os.urandom(5).hex()}",
+            kafka_servers=addresses.kafka_servers,
+            opensearch_url=addresses.opensearch_url,
+            data_dir=Path(folder),
+            vaults=[{"name": "bench", "path": str(vault), "tenant": NAMESPACE.tenant_id}],
+            settings={"HOPLINE_EXTRACTOR__CPU_AFFINITY": f"[{core}]"},
+        )
+        try:
+            with running(pipeline, "ingest", "extract"):
+                direct_calls(extractor, calls[:5])
+                direct = direct_calls(extractor, calls[::2])
+                agent, stages = run_agent(pipeline, vault, count)
+                direct += direct_calls(extractor, calls[1::2])
+                pipeline.stop()
+        finally:
+            asyncio.run(clean_up(pipeline))
+    return figures(calls, words, direct, agent, stages) | side_by_side
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--notes", type=int, default=200)
+    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)))
+    parser.add_argument("--torch", help="Checkpoint of the same model for torch.")
+    add_arguments(parser)
+    arguments = parser.parse_args()
+    with engines(arguments) as addresses:
+        measured = measure(addresses, arguments.notes, arguments.core, arguments.torch)
+    Report(name="extract", figures=measured).finish()
+
+
+if __name__ == "__main__":
+    main()
