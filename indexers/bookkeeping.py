@@ -48,7 +48,13 @@ def tombstone(seen: Seen, *, indexed_at: str, until: str) -> DocumentRow:
 
 
 def gate_row(
-    seen: Seen, *, content_hash: str, versions: str, alias_keys: Sequence[str], deleted: bool
+    seen: Seen,
+    *,
+    content_hash: str,
+    versions: str,
+    alias_keys: Sequence[str],
+    deleted: bool,
+    names: Sequence[str] = (),
 ) -> GateRow:
     return GateRow(
         **owner_fields(seen.document.namespace),
@@ -59,4 +65,5 @@ def gate_row(
         event_id=seen.event_id,
         deleted=deleted,
         alias_keys=list(alias_keys),
+        names=list(names),
     )

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from indexers.domain import chunking, hashing, links, markdown, names
+from indexers.domain import chunking, hashing, links, markdown, names, title_names
 from indexers.domain.identity import DocumentKey, LinkId, link_id
 from indexers.domain.text import decode_text
+from indexers.domain.title_names import names_of
 from indexers.opensearch.rows import DocumentRow, LinkRow, owner_fields
 from indexers.ports import TokenCounter
 from indexers.settings import IndexingSettings
@@ -74,12 +75,21 @@ class PlannedChunk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SaidText:
+    text: str
+    said: tuple[title_names.Said, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedDocument:
     row: DocumentRow
     links: dict[LinkId, LinkRow]
     chunks: tuple[PlannedChunk, ...]
     #: The text that the chunks' offsets point into.
     text: str
+    #: Its prose, token by token, and the names under which other texts may speak of it.
+    said: tuple[title_names.Said, ...]
+    names: tuple[str, ...]
 
 
 def plan_document(
@@ -98,13 +108,31 @@ def plan_document(
     spans = chunking.chunk(note, counter=counter, max_tokens=settings.chunk_max_tokens)
     chunks = _within_budget([_planned_chunk(note.text, span) for span in spans])
     left_out = decoded.left_out_bytes + content.size - len(content.head)
+    said = title_names.read_pieces(note.text, note.prose)
     row = _document_row(seen, content, note, versions, indexed_at, left_out)
     reason = None if chunks else ("empty" if decoded.is_text else "not_text")
     warnings = sorted(
         {*row.warnings, *decoded.warnings, *((WARNING_CHUNKS,) if len(chunks) < len(spans) else ())}
     )
-    row = msgspec.structs.replace(row, no_vector_reason=reason, warnings=warnings)
-    return PlannedDocument(row=row, links=_link_rows(seen, note.links), chunks=chunks, text=note.text)
+    row = msgspec.structs.replace(
+        row, no_vector_reason=reason, warnings=warnings, name_text=title_names.indexed_text(said)
+    )
+    return PlannedDocument(
+        row=row,
+        links=_link_rows(seen, note.links),
+        chunks=chunks,
+        text=note.text,
+        said=said,
+        names=names_of(row.title, row.aliases),
+    )
+
+
+def said_of(key: DocumentKey, content: FileContent, settings: IndexingSettings) -> SaidText:
+    """What a file's text says, as `plan_document` reads it."""
+    decoded = decode_text(content.head, max_bytes=settings.document_max_bytes)
+    text = decoded.text if decoded.is_text else ""
+    note = markdown.parse(text, path=key.path, frontmatter_max_bytes=settings.frontmatter_max_bytes)
+    return SaidText(text=note.text, said=title_names.read_pieces(note.text, note.prose))
 
 
 def _within_budget(chunks: Sequence[PlannedChunk]) -> tuple[PlannedChunk, ...]:
@@ -138,6 +166,7 @@ def _document_row(
     path = seen.document.path
     front = note.frontmatter
     keys = links.document_keys(path, front.aliases)
+    name_keys = title_names.name_keys(names_of(note.title, front.aliases))
     moved_from = None if seen.moved_from is None else seen.document.namespace.document(seen.moved_from).doc_id
     return DocumentRow(
         **owner_fields(seen.document.namespace),
@@ -147,6 +176,7 @@ def _document_row(
         path_key=keys.path_key,
         name_key=keys.name_key,
         alias_keys=list(keys.alias_keys),
+        name_keys=list(name_keys),
         title=note.title,
         abstract=note.abstract,
         doc_type=front.doc_type or "note",

@@ -75,6 +75,12 @@ class IndexingSettings(Section):
     )
     chunk_max_tokens: int = Field(128, ge=16, le=500, description="Longest chunk, tokens of the embedder.")
     frontmatter_max_bytes: int = Field(65_536, ge=1_024, description="Larger frontmatter is body text.")
+    name_in_degree_max: int = Field(
+        60,
+        ge=1,
+        le=1_000,
+        description="A title or alias that more texts of one scope say is common: no unlinked mentions of it.",
+    )
     tombstone_days: int = Field(
         45,
         ge=38,

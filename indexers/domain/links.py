@@ -140,9 +140,14 @@ def resolve(
     for fits in _tiers(target_key, from_path, link_type):
         found = {candidate.doc_id: candidate for candidate in candidates if fits(candidate)}
         if found:
-            best = min(found.values(), key=lambda candidate: _nearness(candidate, from_path, author))
+            best = nearest(list(found.values()), from_path, author)
             return Resolution(to_doc_id=best.doc_id, ambiguous=len(found) > 1)
     return Resolution(to_doc_id=None, ambiguous=False)
+
+
+def nearest(candidates: Sequence[Candidate], from_path: str, author: str | None) -> Candidate:
+    """The one that is meant among those that a name fits equally."""
+    return min(candidates, key=lambda candidate: _nearness(candidate, from_path, author))
 
 
 def path_steps(from_path: str, to_path: str) -> int:

@@ -16,6 +16,7 @@ from indexers.domain.frontmatter import Frontmatter, normalise_tag, read_frontma
 from indexers.domain.markdown_parser import markdown_parser
 from indexers.domain.names import LinkType, file_stem, target_key
 from indexers.domain.note import FoundLink, Heading, Occurrence, ParsedNote
+from indexers.domain.pieces import ProseSpans, prose_pieces
 from indexers.domain.prose import ABSTRACT_CHARACTERS, content_terms, language, plain_text, shorten
 from indexers.domain.sourcemap import Lines, Positions, block_positions, cell_positions
 from indexers.domain.wikilinks import ENVIRONMENT_KEY, PIPED_WIKILINK, Findings, RawLink, scan
@@ -23,7 +24,7 @@ from indexers.domain.wikilinks import ENVIRONMENT_KEY, PIPED_WIKILINK, Findings,
 __all__ = ["PARSER_VERSION", "FoundLink", "Frontmatter", "Heading", "Occurrence", "ParsedNote", "parse"]
 
 #: Another version means: index every note again (hash gate).
-PARSER_VERSION = "markdown-1"
+PARSER_VERSION = "markdown-2"
 CONTEXT_CHARACTERS = 50
 TITLE_CHARACTERS = 300
 
@@ -58,6 +59,7 @@ def parse(text: str, *, path: str, frontmatter_max_bytes: int) -> ParsedNote:
         warnings=warnings,
         body_start=front.body_start,
         block_starts=tuple(sorted(set(walk.block_starts))),
+        prose=tuple(walk.pieces),
     )
 
 
@@ -71,6 +73,7 @@ class _Walk:
     headings: list[Heading] = field(default_factory=list)
     block_starts: list[int] = field(default_factory=list)
     prose: list[str] = field(default_factory=list)
+    pieces: list[ProseSpans] = field(default_factory=list)
     abstract: str = ""
     #: Cell of the table row being read; None outside of tables, and where the row is read whole.
     _column: int | None = None
@@ -119,13 +122,14 @@ class _Walk:
         token.children = _PARSER.inline.parse(token.content, _PARSER, environment, [])
         self.prose.append(_display(token))
         self.tags.extend(found.tags)
-        if found.links:
-            positions = (
-                block_positions(token, self.lines)
-                if self._column is None
-                else cell_positions(token, self._column, self.lines)
-            )
-            self.links.extend(_placed(link, positions) for link in found.links if positions is not None)
+        positions = (
+            block_positions(token, self.lines)
+            if self._column is None
+            else cell_positions(token, self._column, self.lines)
+        )
+        if positions is not None:
+            self.links.extend(_placed(link, positions) for link in found.links)
+            self.pieces.extend(prose_pieces(token.content, positions, found.apart, is_row=self._skips_cells))
 
     def _heading(self, opening: Token, token: Token) -> None:
         if opening.level == 0 and opening.map is not None:
@@ -185,12 +189,13 @@ def _occurrence(link: RawLink, text: str) -> Occurrence:
         start=link.start,
         end=link.end,
         display=link.display,
-        context=_context(text, link.start, link.end),
+        context=context_of(text, link.start, link.end),
         heading=link.fragment,
     )
 
 
-def _context(text: str, start: int, end: int) -> str:
+def context_of(text: str, start: int, end: int) -> str:
+    """About 50 characters on both sides, from the span's own line."""
     before = text[max(0, start - CONTEXT_CHARACTERS) : start].replace("\r", "\n").rpartition("\n")[2]
     after = text[end : end + CONTEXT_CHARACTERS].replace("\r", "\n").partition("\n")[0]
     return " ".join((before + text[start:end] + after).split())

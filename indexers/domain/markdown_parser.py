@@ -6,7 +6,7 @@ from markdown_it import MarkdownIt
 from markdown_it.ruler import RuleOptionsType
 
 from indexers.domain.blockrules import delimited_block, outline
-from indexers.domain.wikilinks import TERMINATORS, hidden, image, reference, tag, wikilink
+from indexers.domain.wikilinks import TERMINATORS, code, hidden, image, reference, tag, wikilink
 
 
 def markdown_parser() -> MarkdownIt:
@@ -18,6 +18,7 @@ def markdown_parser() -> MarkdownIt:
         parser.block.ruler.before("fence", name, delimited_block(mark), ends)
     parser.block.ruler.before("code", "outline", outline)
     parser.inline.ruler.before("link", "wikilink", wikilink)
+    parser.inline.ruler.at("backticks", code)
     parser.inline.ruler.at("link", reference)
     parser.inline.ruler.at("image", image)
     parser.inline.ruler.push("hidden", hidden)

@@ -54,3 +54,5 @@ class ParsedNote:
     body_start: int
     #: Offsets at which a block begins (paragraph, list item, table …): where chunks may be cut.
     block_starts: tuple[int, ...]
+    #: Spans of prose: pieces that no block, link, code or formula breaks, each of one span a line.
+    prose: tuple[tuple[tuple[int, int], ...], ...] = ()

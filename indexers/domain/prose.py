@@ -98,6 +98,11 @@ def strip_particle(word: str) -> str:
     return word
 
 
+def is_stop_word(word: str) -> bool:
+    """`word`: case-folded."""
+    return word in _ENGLISH_STOP or word in _KOREAN_STOP
+
+
 def language(texts: Iterable[str]) -> str | None:
     """`ko` from a fifth of Hangul on, `en` where nearly all is Latin, else `other`; None without letters."""
     joined = unicodedata.normalize("NFC", " ".join(texts)[:JUDGED_CHARACTERS])
@@ -111,7 +116,7 @@ def language(texts: Iterable[str]) -> str | None:
 
 
 def _is_content(term: str) -> bool:
-    if term in _ENGLISH_STOP or term in _KOREAN_STOP or len(term) > 64:
+    if is_stop_word(term) or len(term) > 64:
         return False
     if not any(map(str.isalpha, term)):
         return False

@@ -27,9 +27,17 @@ class Lines:
         ends = list(_LINE_END.finditer(text, base))
         self.starts = [base, *(match.end() for match in ends)]
         self.ends = [*(match.start() for match in ends), len(text)]
+        self._row: tuple[int, str, list[tuple[int, int]]] = (-1, "", [])
 
     def source(self, line: int) -> str:
         return self.text[self.starts[line] : self.ends[line]]
+
+    def row(self, line: int) -> tuple[str, list[tuple[int, int]]]:
+        """A table row's source and its cells. Asked for cell by cell, so the last one is kept."""
+        if self._row[0] != line:
+            source = self.source(line)
+            self._row = (line, source, _cells(source))
+        return self._row[1:]
 
     def start_of(self, line: int) -> int:
         """Start of a line; the end of the text for the line after the last."""
@@ -77,8 +85,7 @@ def cell_positions(token: Token, column: int, lines: Lines) -> Positions | None:
     """Positions of a table cell's content, in which an escaped pipe of the source is a bare one."""
     if token.map is None:
         return None
-    source = lines.source(token.map[0])
-    cells = _cells(source)
+    source, cells = lines.row(token.map[0])
     if column >= len(cells):
         return None
     start, end = cells[column]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline import backtick as parse_code
 from markdown_it.rules_inline import image as parse_image
 from markdown_it.rules_inline import link as parse_link
 
@@ -60,6 +61,8 @@ class Findings:
     src: str
     links: list[RawLink] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
+    #: What is no prose: links whole, tags, code, formulas, comments, HTML. Positions in the content.
+    apart: list[tuple[int, int]] = field(default_factory=list)
     budget: int = FAILED_LINK_BUDGET
     closers: dict[str, list[int]] = field(default_factory=dict)
     brackets: dict[int, int] | None = None
@@ -94,8 +97,10 @@ def wikilink(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the pa
         token = state.push("wikilink", "", 0)
         token.content = read.display or read.target or (read.fragment or "").lstrip("#^")
         found = findings_of(state)
-        if found is not None and is_edge(read):
-            found.links.append(read)
+        if found is not None:
+            found.apart.append((state.pos, read.end))
+            if is_edge(read):
+                found.links.append(read)
     state.pos = read.end
     return True
 
@@ -160,6 +165,7 @@ def _bounded(state: StateInline, silent: bool, rule: InlineRule) -> bool:  # noq
             found.budget -= found.bracket_end(start + (state.src[start] == "!")) - start
         return False
     if found is not None and not silent:
+        found.apart.append((start, state.pos))
         opened = next((t for t in state.tokens[before:] if t.type in ("link_open", "image")), None)
         link = None if opened is None else _reference(opened.attrs, start, state)
         if link is not None:
@@ -207,17 +213,35 @@ def tag(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the parser'
     found = findings_of(state)
     if not silent and found is not None:
         found.tags.append(match[1])
+        found.apart.append((state.pos, match.end()))
         state.push("text", "", 0).content = match[0]
     state.pos = match.end()
     return True
 
 
-def hidden(state: StateInline, silent: bool) -> bool:  # noqa: FBT001, ARG001 - the parser's signature
-    """`$math$`, `$$math$$`, `%%comment%%`, `<!-- comment -->` and tags: nothing in them is a link."""
-    position, src = state.pos, state.src
-    found = findings_of(state)
-    if found is None:
+def code(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the parser's signature
+    """The parser's own code spans, noted as no prose."""
+    start, before = state.pos, len(state.tokens)
+    if not parse_code(state, silent):
         return False
+    found = findings_of(state)
+    if found is not None and any(token.type == "code_inline" for token in state.tokens[before:]):
+        found.apart.append((start, state.pos))
+    return True
+
+
+def hidden(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the parser's signature
+    """`$math$`, `$$math$$`, `%%comment%%`, `<!-- comment -->` and tags: nothing in them is a link."""
+    start, found = state.pos, findings_of(state)
+    if found is None or not _skip_hidden(state, found):
+        return False
+    if not silent:
+        found.apart.append((start, state.pos))
+    return True
+
+
+def _skip_hidden(state: StateInline, found: Findings) -> bool:
+    position, src = state.pos, state.src
     if match := _HTML_TAG.match(src, position, state.posMax):
         state.pos = match.end()
         return True

@@ -48,6 +48,8 @@ ANALYSIS: dict[str, Any] = {
         # `src/payment_retry.py` is found by `payment_retry`, and `INC-1/INC-2` by either code.
         "code_parts": {"type": "pattern_capture", "preserve_original": True, "patterns": ["([a-z0-9_-]+)"]},
         "code_once": {"type": "remove_duplicates"},
+        # A token and its stem, `결제팀은|결제팀~`, at one position: see indexers.domain.title_names.
+        "name_forms": {"type": "pattern_capture", "preserve_original": False, "patterns": ["([^|]+)"]},
     },
     "analyzer": {
         "hopline_text": {
@@ -68,6 +70,8 @@ ANALYSIS: dict[str, Any] = {
             "tokenizer": "codes",
             "filter": ["lowercase", "code_length", "code_parts", "code_once"],
         },
+        "hopline_names": {"type": "custom", "tokenizer": "whitespace", "filter": ["name_forms"]},
+        "hopline_names_search": {"type": "custom", "tokenizer": "whitespace"},
         "hopline_code_search": {
             "type": "custom",
             "tokenizer": "codes",

@@ -55,7 +55,8 @@ _BODY = {
 }  # fmt: skip
 _FIELD_AGGREGATION = {"field", "missing"}
 _AGGREGATIONS: dict[str, set[str]] = {
-    "terms": _FIELD_AGGREGATION | {"size", "shard_size", "order", "min_doc_count", "include", "exclude"},
+    "terms": _FIELD_AGGREGATION
+    | {"size", "shard_size", "order", "min_doc_count", "include", "exclude", "execution_hint"},
     "cardinality": _FIELD_AGGREGATION | {"precision_threshold"},
     "value_count": _FIELD_AGGREGATION,
     "missing": {"field"},

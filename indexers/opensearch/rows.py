@@ -77,8 +77,11 @@ class DocumentRow(OwnedRow, frozen=True, kw_only=True):
     deleted: bool
     #: When a tombstone may be dropped; None for living documents.
     tombstone_until: str | None
-    #: Text for BM25; None in rows read back.
+    #: Names as other texts may say them: see indexers.domain.title_names.
+    name_keys: list[str] = []
+    #: Text for BM25, and for phrases of whole tokens; None in rows read back.
     body: str | None = None
+    name_text: str | None = None
 
 
 class ChunkRow(OwnedRow, frozen=True, kw_only=True):
@@ -124,6 +127,8 @@ class GateRow(OwnedRow, frozen=True, kw_only=True):
     deleted: bool
     #: Aliases under which links were looked for: what a later version no longer has must be looked for once more.
     alias_keys: list[str] = []
+    #: Names under which texts were looked for, likewise.
+    names: list[str] = []
 
 
 class EntityRow(OwnedRow, frozen=True, kw_only=True):

@@ -18,6 +18,8 @@ OWNER_FIELDS = ("tenant_id", "agent_id", "team_id", "scope")
 VECTOR_FIELD = "vector"
 #: Searched by `text` and `code` analysis.
 BODY_FIELD = "body"
+#: Searched for phrases of whole tokens: which texts say a name.
+NAME_TEXT_FIELD = "name_text"
 
 _KEYWORD: dict[str, Any] = {"type": "keyword", "ignore_above": KEYWORD_MAX_CHARS}
 _LONG = {"type": "long"}
@@ -83,7 +85,7 @@ def _mappings(index: Index, space: VectorSpace) -> dict[str, Any]:
         "properties": dict.fromkeys(OWNER_FIELDS, _KEYWORD) | _properties(index, space),
     }
     if index is Index.DOCUMENTS:
-        mappings["_source"] = {"excludes": [BODY_FIELD]}
+        mappings["_source"] = {"excludes": [BODY_FIELD, NAME_TEXT_FIELD]}
     return mappings
 
 
@@ -126,6 +128,7 @@ _DOCUMENTS: dict[str, Any] = {
     "path_key": _KEYWORD,
     "name_key": _KEYWORD,
     "alias_keys": _KEYWORD,
+    "name_keys": _KEYWORD,
     "title": _TEXT,
     "abstract": _STORED,
     "doc_type": _KEYWORD,
@@ -153,6 +156,12 @@ _DOCUMENTS: dict[str, Any] = {
     "deleted": _BOOLEAN,
     "tombstone_until": {"type": "date"},
     BODY_FIELD: _TEXT,
+    NAME_TEXT_FIELD: {
+        "type": "text",
+        "analyzer": "hopline_names",
+        "search_analyzer": "hopline_names_search",
+        "norms": False,
+    },
 }
 
 _CHUNKS: dict[str, Any] = {
@@ -189,6 +198,7 @@ _GATE: dict[str, Any] = {
     "event_id": _KEYWORD,
     "deleted": _BOOLEAN,
     "alias_keys": _STORED,
+    "names": _STORED,
 }
 
 _ENTITIES: dict[str, Any] = {
