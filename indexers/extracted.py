@@ -28,14 +28,18 @@ _FIELDS = ("doc_id", "path", "version", "content_hash", "size", "no_vector_reaso
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Of one namespace: documents extracted as they would be now, of all living ones. As a search shows them."""
+    """Of one namespace: documents extracted as they would be now, of all living ones. As a search shows them.
+
+    `outdated`: extractions by other labels or another model, those of documents that were deleted since included.
+    """
 
     done: int
     total: int
+    outdated: int = 0
 
     @property
     def finished(self) -> bool:
-        return self.done == self.total
+        return self.done == self.total and not self.outdated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,17 +78,16 @@ async def extraction_progress(gate: Gate, namespace: EntityNamespace, model_id: 
     """`model_id`: of the extractor that the agents run with."""
     [stored] = (await read_labels(gate, [namespace])).values()
     principal = Principal.pipeline(namespace.tenant_id)
-    current: list[Query] = [
-        {"term": {"namespace": namespace.owner}},
-        {"term": {"fingerprint": stored.labels.fingerprint(model_id)}},
-    ]
-    done, total = await gate.search_many(
+    mine: list[Query] = [{"term": {"namespace": namespace.owner}}]
+    current: list[Query] = [{"term": {"fingerprint": stored.labels.fingerprint(model_id)}}]
+    done, outdated, total = await gate.search_many(
         [
-            _count(principal, Index.EXTRACTIONS, {"bool": {"filter": current}}),
+            _count(principal, Index.EXTRACTIONS, {"bool": {"filter": mine + current}}),
+            _count(principal, Index.EXTRACTIONS, {"bool": {"filter": mine, "must_not": current}}),
             _count(principal, Index.DOCUMENTS, documents_of(namespace)),
         ]
     )
-    return Progress(done=min(done.total, total.total), total=total.total)
+    return Progress(done=min(done.total, total.total), total=total.total, outdated=outdated.total)
 
 
 async def outdated_page(
