@@ -42,8 +42,12 @@ class NotFound(ApiError):  # noqa: N818 - see above
     """No such document, or not one that the key may see."""
 
 
+class NotAllowed(ApiError):  # noqa: N818 - see above
+    """The key has none of the roles that this takes."""
+
+
 class OutOfStep(ApiError):  # noqa: N818 - see above
-    """The file has changed since it was indexed: ask again in a moment."""
+    """What the request is based on has changed (a file, labels): read it again."""
 
 
 class InvalidRequest(ApiError, WrongUsage):  # noqa: N818 - see above
@@ -52,7 +56,7 @@ class InvalidRequest(ApiError, WrongUsage):  # noqa: N818 - see above
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call(Generic[T]):
-    method: Literal["GET", "POST"]
+    method: Literal["GET", "POST", "PUT"]
     path: str
     answer: type[T]
     params: Mapping[str, str | int] | None = None
@@ -89,23 +93,23 @@ def content(doc_id: str, *, start: int = 0, max_chars: int | None = None) -> Cal
         method="GET",
         path=_path(doc_id, "/content"),
         answer=ContentPage,
-        params=_given(start=start, max_chars=max_chars),
+        params=given(start=start, max_chars=max_chars),
     )
 
 
 def links(doc_id: str, *, page_size: int | None = None, cursor: str | None = None) -> Call[LinkPage]:
-    params = _given(page_size=page_size, cursor=cursor)
+    params = given(page_size=page_size, cursor=cursor)
     return Call(method="GET", path=_path(doc_id, "/links"), answer=LinkPage, params=params)
 
 
 def backlinks(doc_id: str, *, page_size: int | None = None, cursor: str | None = None) -> Call[BacklinkPage]:
-    params = _given(page_size=page_size, cursor=cursor)
+    params = given(page_size=page_size, cursor=cursor)
     return Call(method="GET", path=_path(doc_id, "/backlinks"), answer=BacklinkPage, params=params)
 
 
 def read_answer(call: Call[T], status: int, body: bytes, retry_after: str | None) -> T:
     """The typed answer; ApiError or Transient (503, 429) for a problem."""
-    if status == 200:
+    if status in (200, 202):
         try:
             return msgspec.json.decode(body, type=call.answer)
         except msgspec.MsgspecError as exc:
@@ -120,6 +124,7 @@ def read_answer(call: Call[T], status: int, body: bytes, retry_after: str | None
 
 _ERRORS: Mapping[int, type[ApiError]] = {
     401: NotAuthorised,
+    403: NotAllowed,
     404: NotFound,
     409: OutOfStep,
     422: InvalidRequest,
@@ -139,5 +144,5 @@ def _path(doc_id: str, suffix: str = "") -> str:
     return f"/v1/documents/{quote(doc_id, safe='')}{suffix}"
 
 
-def _given(**params: str | int | None) -> dict[str, str | int]:
+def given(**params: str | int | None) -> dict[str, str | int]:
     return {name: value for name, value in params.items() if value is not None}

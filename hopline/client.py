@@ -193,7 +193,7 @@ class AsyncHoplineClient:
 
 
 def _attempts(attempts: int) -> Any:
-    """Every call only reads, so all may be repeated."""
+    """A call reads, or says what changes nothing when it is said twice: all may be repeated."""
     return stamina.retry_context(
         on=_backoff, attempts=attempts, timeout=RETRY_SECONDS, wait_initial=0.1, wait_max=2.0, wait_jitter=0.2
     )

@@ -13,13 +13,59 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from hopline.cli import agents, api, demo, dlq, keys, links, read, search, settings, stack, trust, watch
+from hopline.cli import (
+    agents,
+    api,
+    demo,
+    dlq,
+    entity,
+    keys,
+    labels,
+    links,
+    read,
+    search,
+    settings,
+    stack,
+    train,
+    trust,
+    watch,
+)
+    agents,
+    api,
+    demo,
+    dlq,
+    keys,
+    links,
+    read,
+    search,
+    settings,
+    stack,
+    train,
+    trust,
+    watch,
+)
 from hopline.cli.standard import require_text, take_streams
 from hopline.cli.terminal import visible
 from indexers.errors import Away, ConfigurationError, HoplineError, WrongUsage
 
 #: In the order of `hopline --help`.
-COMMANDS = (stack, search, read, links, trust, watch, agents, api, dlq, keys, settings, demo)
+COMMANDS = (
+    stack,
+    search,
+    read,
+    links,
+    entity,
+    labels,
+    trust,
+    watch,
+    agents,
+    api,
+    dlq,
+    keys,
+    train,
+    settings,
+    demo,
+)
 
 
 def build_app() -> typer.Typer:

@@ -1,0 +1,159 @@
+"""What the query service answers about entities, typed. Fields that a newer service adds are ignored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from hopline.answers import DocumentName
+
+
+class Name(msgspec.Struct, frozen=True, kw_only=True):
+    name_id: str
+    name: str
+    mentions: int
+
+
+class EntityLine(msgspec.Struct, frozen=True, kw_only=True):
+    entity_id: str
+    name: str
+    label: str
+    namespace: str
+    mention_count: int
+    blocked: bool
+    #: The alias that the words found, where it isn't the name.
+    matched: str | None = None
+
+
+class Entity(msgspec.Struct, frozen=True, kw_only=True):
+    entity_id: str
+    name: str
+    label: str
+    namespace: str
+    mention_count: int
+    blocked: bool
+    aliases: list[Name]
+
+
+class EntityPage(msgspec.Struct, frozen=True, kw_only=True):
+    entities: list[EntityLine]
+    next_cursor: str | None
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    start: int
+    end: int
+    surface: str
+    weight: float
+    sentence: str
+
+
+class Mention(msgspec.Struct, frozen=True, kw_only=True):
+    document: DocumentName
+    name_id: str
+    surface: str
+    weight: float
+    sentence: str
+    start: int
+    end: int
+    count: int
+    source: str
+    places: list[Place]
+
+
+class MentionPage(msgspec.Struct, frozen=True, kw_only=True):
+    mentions: list[Mention]
+    next_cursor: str | None
+
+
+class DocumentMention(msgspec.Struct, frozen=True, kw_only=True):
+    entity: EntityLine
+    surface: str
+    weight: float
+    sentence: str
+    start: int
+    end: int
+    count: int
+    source: str
+
+
+class DocumentMentionPage(msgspec.Struct, frozen=True, kw_only=True):
+    mentions: list[DocumentMention]
+    next_cursor: str | None
+
+
+class RelationEnd(msgspec.Struct, frozen=True, kw_only=True):
+    entity_id: str | None
+    name: str
+    label: str
+
+
+class Relation(msgspec.Struct, frozen=True, kw_only=True):
+    subject: RelationEnd
+    relation_type: str
+    object: RelationEnd
+    quote: str
+    start: int
+    end: int
+    document: DocumentName
+
+
+class RelationPage(msgspec.Struct, frozen=True, kw_only=True):
+    relations: list[Relation]
+    next_cursor: str | None
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+    event_id: str
+
+
+class CommandState(msgspec.Struct, frozen=True, kw_only=True):
+    event_id: str
+    state: str
+
+
+class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
+    event_id: str
+    kind: str
+    names: list[str]
+    name: str | None
+    undoes: str | None
+    by: str
+    at: str
+    reason: str | None
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    history: list[HistoryEntry]
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    proposal_id: str
+    label: str
+    namespace: str
+    entity: EntityLine
+    other: EntityLine
+    similarity: float
+    reason: str
+
+
+class ProposalPage(msgspec.Struct, frozen=True, kw_only=True):
+    proposals: list[Proposal]
+    next_cursor: str | None
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    done: int
+    total: int
+
+
+class Labels(msgspec.Struct, frozen=True, kw_only=True):
+    namespace: str
+    labels: list[dict[str, Any]]
+    patterns: list[dict[str, Any]]
+    retired: list[str]
+    version: int
+    updated_by: str | None
+    updated_at: str | None
+    progress: Progress
