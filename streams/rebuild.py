@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
-from indexers.domain.identity import Namespace, Principal
+from indexers.domain.identity import EntityNamespace
 from indexers.embedders.factory import identify_model, load_token_counter
 from indexers.errors import HoplineError
-from indexers.linking.settle import settle
-from indexers.linking.sources import ChangedDocument, links_naming
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.retry import RetryPolicy
-from indexers.opensearch.rows import REBUILT, Index
-from indexers.opensearch.visibility import owned_by
+from indexers.opensearch.rows import REBUILT
 from indexers.planning import IndexVersions
 from indexers.settings import VaultRoot
 from indexers.vault.local import LocalVaultFiles
 from indexers.verify import Verifier, VerifyReport
 from streams.admin import ensure_topics
 from streams.agents.config import AgentConfig, require_indices
+from streams.agents.link.journal import curation_records, roots_of
+from streams.clearing import clear_entities, clear_namespace
 from streams.events import encode
 from streams.lag import LagReader
 from streams.producer import EventProducer, OutgoingRecord
-from streams.versions import VersionClock, is_possible
+from streams.versions import VersionClock
 from streams.watcher.changes import EventFactory
 from streams.watcher.reading import BatchReader
 
@@ -35,7 +34,6 @@ AGENTS = ("ingest", "embed", "extract", "link")
 QUIET_LOOKS = 3
 LOOK_SECONDS = 0.5
 COMMAND_ATTEMPTS = 6
-LINK_PAGE = 200
 
 Say = Callable[[str], None]
 
@@ -60,11 +58,28 @@ class Rebuilder:
             await require_indices(self.gate, identify_model(self.config.embedder))
         else:
             for root in roots:
-                self.say(f"removing the rows of {root.name}")
-                self.clock.observe(await clear_namespace(self.gate, root.namespace))
+                await self._clear(root)
+        await self._replay_curation(roots)
         sent = {root.name: await self._send(root) for root in roots}
         await self.wait_until_quiet("the agents to index")
         return sent
+
+    async def _clear(self, root: VaultRoot) -> None:
+        self.say(f"removing the rows of {root.name}")
+        self.clock.observe(await clear_namespace(self.gate, root.namespace))
+        clearing = clear_entities(self.gate, root.namespace, topics=self.config.topics, clock=self.clock)
+        async with aclosing(clearing) as pages:
+            async for records in pages:
+                await self.producer.send_all(records)
+
+    async def _replay_curation(self, roots: Sequence[VaultRoot]) -> None:
+        """What curators decided, from every root of the namespaces: it was the first by name that was written to."""
+        namespaces = {EntityNamespace.of(root.namespace) for root in roots}
+        for root in {r.name: r for owner in namespaces for r in roots_of(self.config.roots, owner)}.values():
+            records, left_out = await asyncio.to_thread(curation_records, root, self.config.topics)
+            await self.producer.send_all(records)
+            if records or left_out:
+                self.say(f"{root.name}: {len(records)} decisions of curators sent, {left_out} lines left out")
 
     async def wait_until_quiet(self, what: str) -> None:
         quiet, last, moved_at = 0, -1, time.monotonic()
@@ -108,22 +123,6 @@ class Rebuilder:
         return sent
 
 
-async def clear_namespace(gate: Gate, namespace: Namespace) -> int:
-    """Remove one namespace's rows; others' links into it dangle until it is back. The newest version."""
-    principal = Principal.pipeline(namespace.tenant_id)
-    query = owned_by(namespace)
-    await gate.refresh()
-    documents = [document async for document in _documents(gate, namespace)]
-    for index in (Index.GATE, Index.CHUNKS, Index.LINKS, Index.DOCUMENTS):
-        await gate.delete_matching(principal, index, query)
-    await gate.refresh()
-    for page in _pages(documents):
-        async with aclosing(links_naming(gate, namespace.tenant_id, page)) as found:
-            async for links in found:
-                await settle(gate, namespace.tenant_id, links)
-    return max((d.version for d in documents if is_possible(d.version)), default=0)
-
-
 @asynccontextmanager
 async def open_rebuilder(config: AgentConfig, say: Say) -> AsyncIterator[Rebuilder]:
     gate = config.gate(RetryPolicy(attempts=COMMAND_ATTEMPTS))
@@ -153,23 +152,6 @@ async def _lags(config: AgentConfig) -> AsyncIterator[Callable[[], Awaitable[int
     finally:
         for reader in readers.values():
             await reader.close()
-
-
-async def _documents(gate: Gate, namespace: Namespace) -> AsyncIterator[ChangedDocument]:
-    fields = ("path", "alias_keys", "version")
-    principal = Principal.pipeline(namespace.tenant_id)
-    async with aclosing(gate.scan(principal, Index.DOCUMENTS, owned_by(namespace), fields=fields)) as scan:
-        async for row in scan:
-            yield ChangedDocument(
-                key=namespace.document(row.source["path"]),
-                version=row.source["version"],
-                deleted=True,
-                alias_keys=tuple(row.source["alias_keys"]),
-            )
-
-
-def _pages(documents: Sequence[ChangedDocument]) -> Iterable[Sequence[ChangedDocument]]:
-    return (documents[start : start + LINK_PAGE] for start in range(0, len(documents), LINK_PAGE))
 
 
 async def verify_roots(

@@ -48,6 +48,13 @@ async def content_digest(gate: Gate, principal: Principal) -> ContentDigest:
 
 def row_digest(index: Index, source: Mapping[str, Any]) -> int:
     """Rows are added up: sums don't ask for an order."""
-    kept = {name: value for name, value in source.items() if name not in LEFT_OUT}
+    kept = _kept(source)
     encoded = msgspec.json.encode([index.value, kept], order="deterministic")
     return int.from_bytes(hashlib.sha256(encoded).digest(), "big")
+
+
+def _kept(value: Any) -> Any:
+    """Of what is nested too: occurrences of a mention have weights of their own."""
+    if isinstance(value, Mapping):
+        return {name: _kept(inner) for name, inner in value.items() if name not in LEFT_OUT}
+    return [_kept(inner) for inner in value] if isinstance(value, list) else value

@@ -10,8 +10,11 @@ from indexers.domain.identity import DocumentKey, EntityNamespace
 from indexers.errors import PoisonRecord, Transient
 from indexers.settings import VaultRoot
 from indexers.vault.journal import FOLDER, Journal
+from streams.agents.link.decode import decode_command
 from streams.agents.vaults import Vaults
 from streams.events import CurationCommand, encode
+from streams.producer import OutgoingRecord
+from streams.topics import Topics
 
 CURATION_FILE: Final = "curation.jsonl"
 
@@ -47,3 +50,25 @@ def roots_of(roots: Sequence[VaultRoot], namespace: EntityNamespace) -> list[Vau
     """By name; the first one holds what is decided about the namespace's names."""
     found = [root for root in roots if EntityNamespace.of(root.namespace) == namespace]
     return sorted(found, key=lambda root: root.name)
+
+
+def curation_records(root: VaultRoot, topics: Topics) -> tuple[list[OutgoingRecord], int]:
+    """The journal's commands as they came, for a replay; and lines left out: none of ours, or of another owner.
+
+    A folder that was copied from another tenant decides nothing here.
+    """
+    owner = EntityNamespace.of(root.namespace)
+    records: list[OutgoingRecord] = []
+    left_out = 0
+    for line in Journal(root.path, CURATION_FILE).lines():
+        try:
+            event = decode_command(line)
+        except PoisonRecord:
+            left_out += 1
+            continue
+        if EntityNamespace.of(event.namespace) == owner:
+            key = owner.record_key(event.label)
+            records.append(OutgoingRecord(topic=topics.mentions, key=key, value=line))
+        else:
+            left_out += 1
+    return records, left_out
