@@ -30,20 +30,6 @@ from hopline.cli import (
     trust,
     watch,
 )
-    agents,
-    api,
-    demo,
-    dlq,
-    keys,
-    links,
-    read,
-    search,
-    settings,
-    stack,
-    train,
-    trust,
-    watch,
-)
 from hopline.cli.standard import require_text, take_streams
 from hopline.cli.terminal import visible
 from indexers.errors import Away, ConfigurationError, HoplineError, WrongUsage
