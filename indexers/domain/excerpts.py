@@ -114,49 +114,66 @@ def _hits(folded: str, terms: tuple[str, ...]) -> Iterator[_Hit]:
 
 
 def occurrences(folded: str, term: str) -> Iterator[tuple[int, int]]:
-    if CJK.search(term):
+    roots = _roots_of(term)
+    if roots.is_cjk:
         exact = list(_substrings(folded, term))
         yield from exact or _bigrams(folded, term)
         return
-    if not may_occur(folded, term):
-        return
-    stem = light_stem(term)
-    if not (stem.isalpha() and stem.isascii()):
-        yield from _begun_with(folded, stem, term, stem, endings=False)
-        return
-    for form in _forms_of(stem):
-        yield from _begun_with(folded, form, term, stem, endings=False)
-    yield from _begun_with(folded, stem.removesuffix("y"), term, stem, endings=True)
+    for form in roots.whole:
+        if form in folded:
+            yield from _begun_with(folded, form, term, roots.stem, endings=False)
+    if roots.begin is not None and roots.begin in folded:
+        yield from _begun_with(folded, roots.begin, term, roots.stem, endings=True)
 
 
 def may_occur(folded: str, term: str) -> bool:
     """False where `occurrences` finds nothing, but for pairs of letters of a CJK word."""
-    return any(root in folded for root in _roots_of(term))
+    roots = _roots_of(term)
+    if roots.begin is not None and roots.begin in folded:
+        return True
+    for form in roots.whole:  # noqa: SIM110 - asked for every word and file of a page
+        if form in folded:
+            return True
+    return False
+
+
+class _Roots(NamedTuple):
+    """What a text holds that holds a term: made once a term."""
+
+    is_cjk: bool
+    stem: str
+    #: Stand as they are.
+    whole: tuple[str, ...]
+    #: May go on with an ending.
+    begin: str | None = None
 
 
 @lru_cache(maxsize=4_096)
-def _roots_of(term: str) -> tuple[str, ...]:
-    """What a text holds that holds the term."""
+def _roots_of(term: str) -> _Roots:
     if CJK.search(term):
-        return (term,)
+        return _Roots(is_cjk=True, stem=term, whole=(term,))
     stem = light_stem(term)
     if not (stem.isalpha() and stem.isascii()):
-        return (stem,)
-    return (*_forms_of(stem), stem.removesuffix("y"))
+        return _Roots(is_cjk=False, stem=stem, whole=(stem,))
+    # An empty begin would be found everywhere, without end.
+    return _Roots(is_cjk=False, stem=stem, whole=_forms_of(stem), begin=stem.removesuffix("y") or stem)
 
 
 def _begun_with(folded: str, root: str, term: str, stem: str, *, endings: bool) -> Iterator[tuple[int, int]]:
     """Whole words, by plain search: a pattern for each word of each query costs more to compile than to use."""
-    for start, root_end in _substrings(folded, root):
-        end = root_end
+    start = folded.find(root)
+    while start >= 0:
+        end = root_end = start + len(root)
+        if start and folded[start - 1].isalnum():
+            start = folded.find(root, root_end)
+            continue
         while endings and folded[end : end + 1] in _LETTERS:
             end += 1
-        if start and folded[start - 1].isalnum():
-            continue
         word = folded[start:end]
         bounded = not folded[end : end + 1].isalnum() or CJK.match(folded, end)
         if bounded and (word == term or light_stem(word) == stem):
             yield start, end
+        start = folded.find(root, root_end)
 
 
 @lru_cache(maxsize=4_096)
@@ -184,8 +201,9 @@ def _best(hits: list[_Hit], max_chars: int, folded: str) -> tuple[int, int]:
     for hit in hits:
         frequency[hit.term] += 1
     counts: defaultdict[int, int] = defaultdict(int)
-    # How many of the hits so far stand in headings.
-    headed = [0, *accumulate(_in_heading(folded, hit.start) for hit in hits)]
+    # How many of the hits so far stand in headings; none where no line is one.
+    headings = "#" in folded
+    headed = [0, *accumulate(headings and _in_heading(folded, hit.start) for hit in hits)]
     weight, first, best, best_weight = 0.0, 0, (0, 0), -1.0
     for last, hit in enumerate(hits):
         if not counts[hit.term]:

@@ -87,3 +87,8 @@ def test_a_note_of_headings_shows_one_within_its_limit(text: str, max_chars: int
         found = excerpt(text, query, max_chars=max_chars)
         assert found.text == text[found.start : found.end]
         assert 0 < len(found.text) <= max_chars
+
+
+def test_the_word_y_ends_the_search() -> None:
+    assert excerpt("hello yes y ok", "y", max_chars=100).matched == ("y",)
+    assert excerpt("hello yes", "y", max_chars=100).matched == ()
