@@ -3,13 +3,84 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from functools import lru_cache
+from typing import Any, Generic, NoReturn, TypeVar
+
+import msgspec
 
 from indexers.errors import RefusedRequest, Transient
-from indexers.opensearch.calls import RowRef, SearchHit, SearchPage, StoredRow
-from indexers.opensearch.connect import is_transient
+from indexers.opensearch.calls import GatedSearch, RowRef, SearchHit, SearchPage, StoredRow
+from indexers.opensearch.connect import decoded, is_transient
 from indexers.opensearch.names import row_id_of
 from indexers.opensearch.visibility import may_see
+
+T = TypeVar("T")
+_HitType = type[SearchHit]
+
+
+class Shards(msgspec.Struct, frozen=True):
+    total: int
+    failed: int
+
+
+class _Total(msgspec.Struct, frozen=True):
+    value: int
+
+
+class _Hits(msgspec.Struct, Generic[T], frozen=True):
+    hits: list[T]
+    #: Absent unless the search tracks it.
+    total: _Total | None = None
+
+
+class _Response(msgspec.Struct, Generic[T], frozen=True):
+    """One search's part of a multi-search's answer: an error, or the rest."""
+
+    shards: Shards | None = msgspec.field(name="_shards", default=None)
+    timed_out: bool = False
+    hits: _Hits[T] | None = None
+    aggregations: dict[str, Any] = {}
+    error: Any = None
+    status: int = 500
+
+
+class _Responses(msgspec.Struct, Generic[T], frozen=True):
+    responses: T
+
+
+def search_pages(answer: str, searches: Sequence[GatedSearch]) -> list[SearchPage]:
+    """The answer of a multi-search, read in one go into the hits that each search names."""
+    kinds = tuple(search.hit for search in searches)
+    decoder = _decoder(kinds if len(set(kinds)) > 1 else kinds[:1])
+    pages = [_page(response) for response in decoded(decoder.decode, answer).responses]
+    if len(pages) != len(searches):
+        msg = f"{len(pages)} answers to {len(searches)} searches"
+        raise msgspec.ValidationError(msg)
+    return pages
+
+
+@lru_cache(maxsize=32)
+def _decoder(kinds: tuple[_HitType, ...]) -> msgspec.json.Decoder[Any]:
+    """Of several kinds one by one, of one kind any number."""
+    one: Any = _Response
+    each = tuple(one[kind] for kind in kinds)
+    every: Any = _Responses
+    return msgspec.json.Decoder(every[tuple[each] if len(kinds) > 1 else list[each[0]]])  # type: ignore[valid-type]
+
+
+def _page(response: _Response[SearchHit]) -> SearchPage:
+    if response.error:
+        raise_error(response.status, response.error)
+    if response.shards is None or response.hits is None:
+        msg = "an answer that is neither hits nor an error"
+        raise msgspec.ValidationError(msg)
+    require_whole(response.shards, timed_out=response.timed_out)
+    found = response.hits
+    return SearchPage(
+        hits=found.hits,
+        total=0 if found.total is None else found.total.value,
+        aggregations=response.aggregations,
+    )
 
 
 def seen_row(ref: RowRef, doc: dict[str, Any], fields: Sequence[str] | None) -> StoredRow | None:
@@ -30,33 +101,9 @@ def stored_row(hit: dict[str, Any]) -> StoredRow:
     )
 
 
-def search_page(response: dict[str, Any]) -> SearchPage:
-    if error := response.get("error"):
-        raise_error(response.get("status", 500), error)
-    require_whole(response)
-    return SearchPage(
-        hits=[
-            SearchHit(
-                row_id=row_id_of(hit["_id"]),
-                score=hit["_score"],
-                source=hit.get("_source", {}),
-                seq_no=hit["_seq_no"],
-                primary_term=hit["_primary_term"],
-                matched_queries=tuple(hit.get("matched_queries", ())),
-                sort=tuple(hit.get("sort", ())),
-                explanation=hit.get("_explanation"),
-            )
-            for hit in response["hits"]["hits"]
-        ],
-        total=response["hits"].get("total", {}).get("value", 0),
-        aggregations=response.get("aggregations", {}),
-    )
-
-
-def require_whole(answer: dict[str, Any]) -> None:
-    shards = answer["_shards"]
-    if shards["failed"] or answer.get("timed_out"):
-        msg = f"{shards['failed']} of {shards['total']} shards failed or ran out of time"
+def require_whole(shards: Shards, *, timed_out: bool) -> None:
+    if shards.failed or timed_out:
+        msg = f"{shards.failed} of {shards.total} shards failed or ran out of time"
         raise Transient(msg)
 
 

@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import msgspec
+
 from indexers.domain.identity import Principal
+from indexers.opensearch.names import row_id_of
 from indexers.opensearch.rows import (
     ChunkRow,
     ControlRow,
@@ -103,6 +106,27 @@ class WriteResult:
     primary_term: int | None = None
 
 
+class SearchHit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Decoded from the answer as it stands; `gc=False`: nothing in it can be part of a cycle.
+
+    A subclass with a typed `source` is decoded straight into that type (`GatedSearch.hit`).
+    """
+
+    stored_id: str = msgspec.field(name="_id")
+    #: None where the body sorts by something else.
+    score: float | None = msgspec.field(name="_score")
+    source: Any = msgspec.field(name="_source", default_factory=dict)
+    seq_no: int = msgspec.field(name="_seq_no")
+    primary_term: int = msgspec.field(name="_primary_term")
+    matched_queries: tuple[str, ...] = ()
+    sort: tuple[Any, ...] = ()
+    explanation: dict[str, Any] | None = msgspec.field(name="_explanation", default=None)
+
+    @property
+    def row_id(self) -> str:
+        return row_id_of(self.stored_id)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatedSearch:
     """`body` is OpenSearch's, of the shapes that `guard` allows."""
@@ -110,19 +134,7 @@ class GatedSearch:
     principal: Principal
     index: Index
     body: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchHit:
-    row_id: str
-    #: None where the body sorts by something else.
-    score: float | None
-    source: dict[str, Any]
-    seq_no: int
-    primary_term: int
-    matched_queries: tuple[str, ...] = ()
-    sort: tuple[Any, ...] = ()
-    explanation: dict[str, Any] | None = None
+    hit: type[SearchHit] = SearchHit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,9 @@ from opensearchpy import AsyncOpenSearch
 
 from indexers.domain.identity import Principal
 from indexers.errors import RefusedRequest, Transient
-from indexers.opensearch.answers import raise_error, require_whole, search_page, seen_row, stored_row
+from indexers.opensearch.answers import Shards, raise_error, require_whole, search_pages, seen_row, stored_row
 from indexers.opensearch.calls import GatedSearch, RowRef, SearchPage, StoredRow
-from indexers.opensearch.connect import request
+from indexers.opensearch.connect import request, request_text
 from indexers.opensearch.guard import guarded_body, guarded_query
 from indexers.opensearch.names import IndexNames, stored_id
 from indexers.opensearch.retry import RetryPolicy
@@ -81,8 +81,7 @@ class RowReader:
         body = b"\n".join(lines) + b"\n"
 
         async def search_once() -> list[SearchPage]:
-            answer = await request(self._client, "POST", "/_msearch", body=body)
-            return [search_page(response) for response in answer["responses"]]
+            return search_pages(await request_text(self._client, "POST", "/_msearch", body=body), searches)
 
         return await self._retry.call(search_once)
 
@@ -148,7 +147,8 @@ class RowReader:
 
         async def search_once() -> dict[str, Any]:
             answer: dict[str, Any] = await request(self._client, "POST", path, params=params, body=body)
-            require_whole(answer)
+            shards = answer["_shards"]
+            require_whole(Shards(shards["total"], shards["failed"]), timed_out=answer.get("timed_out", False))
             return answer
 
         return await self._retry.call(search_once)

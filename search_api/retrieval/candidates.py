@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from indexers.opensearch.gate import SearchHit
 from search_api.models import Part
 from search_api.settings import Fusion
 
@@ -73,6 +74,21 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     start: int
     end: int
     heading_path: tuple[str, ...]
+
+
+class FoundChunk(Span, frozen=True, kw_only=True, gc=False):
+    """A chunk's row as the recall asks for it: the span, of which document and version."""
+
+    doc_id: str
+    version: int
+
+
+class DocumentHit(SearchHit, frozen=True, kw_only=True, gc=False):
+    source: DocumentView = msgspec.field(name="_source")
+
+
+class ChunkHit(SearchHit, frozen=True, kw_only=True, gc=False):
+    source: FoundChunk = msgspec.field(name="_source")
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):

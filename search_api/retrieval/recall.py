@@ -15,7 +15,15 @@ from indexers.opensearch.gate import Gate, GatedSearch, RowRef, SearchHit
 from indexers.opensearch.rows import Index
 from search_api.models import Part
 from search_api.requests import SearchFilters
-from search_api.retrieval.candidates import VIEW_FIELDS, Candidate, DocumentView, Evidence, Span
+from search_api.retrieval.candidates import (
+    VIEW_FIELDS,
+    Candidate,
+    ChunkHit,
+    DocumentHit,
+    DocumentView,
+    Evidence,
+    FoundChunk,
+)
 from search_api.retrieval.queries import (
     keyword_body,
     matching_ids_body,
@@ -78,10 +86,12 @@ class Recall:
         searches: dict[Part, GatedSearch] = {}
         if keyword:
             body = keyword_body(query, filters, size=self._depth)
-            searches["keyword"] = _on_documents(principal, body)
+            searches["keyword"] = GatedSearch(
+                principal=principal, index=Index.DOCUMENTS, body=body, hit=DocumentHit
+            )
         if vector is not None and passing.doc_ids != ():
             body = vector_body(vector, filters, size=self._depth, doc_ids=passing.doc_ids)
-            searches["vector"] = GatedSearch(principal=principal, index=Index.CHUNKS, body=body)
+            searches["vector"] = GatedSearch(principal=principal, index=Index.CHUNKS, body=body, hit=ChunkHit)
         pages = dict(zip(searches, await self._gate.search_many(list(searches.values())), strict=True))
         by_words = [_keyword_candidate(hit) for hit in (pages["keyword"].hits if "keyword" in pages else ())]
         chunks = pages["vector"].hits if "vector" in pages else []
@@ -121,25 +131,18 @@ def _on_documents(principal: Principal, body: dict[str, Any]) -> GatedSearch:
 
 
 def _keyword_candidate(hit: SearchHit) -> Candidate:
-    document = DocumentView.from_source(hit.source)
+    document: DocumentView = hit.source
     raw = _finite(hit)
     evidence = Evidence(part="keyword", raw=raw, normalised=raw, version=document.version)
-    return Candidate(doc_id=hit.row_id, document=document, evidence=(evidence,))
+    return Candidate(doc_id=document.doc_id, document=document, evidence=(evidence,))
 
 
 def _vector_candidate(hit: SearchHit, documents: dict[str, DocumentView]) -> Candidate:
-    source = hit.source
+    chunk: FoundChunk = hit.source
     # The engine's score of a cosine is (1 + cosine) / 2.
     raw = 2 * _finite(hit) - 1
-    span = Span(
-        ordinal=source["ordinal"],
-        start=source["start"],
-        end=source["end"],
-        heading_path=tuple(source["heading_path"]),
-    )
-    evidence = Evidence(part="vector", raw=raw, normalised=raw, version=source["version"], span=span)
-    doc_id = source["doc_id"]
-    return Candidate(doc_id=doc_id, document=documents.get(doc_id), evidence=(evidence,))
+    evidence = Evidence(part="vector", raw=raw, normalised=raw, version=chunk.version, span=chunk)
+    return Candidate(doc_id=chunk.doc_id, document=documents.get(chunk.doc_id), evidence=(evidence,))
 
 
 def _finite(hit: SearchHit) -> float:

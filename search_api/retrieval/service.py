@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -99,7 +99,7 @@ class SearchService:
             with run.steps.timed("look_up"):
                 shown, following = await self._page(principal, following_hits, size)
             with run.steps.timed("excerpts"):
-                hits = await self._in_order(shown, reading, words)
+                hits = await self._in_order(shown, reading, {c.doc_id for c in certain}, words)
         finally:
             reading.cancel()
         self._count(records)
@@ -177,12 +177,16 @@ class SearchService:
         )
 
     async def _in_order(
-        self, shown: Sequence[Candidate], reading: Awaitable[Mapping[str, HitAnswer]], words: QueryWords
+        self,
+        shown: Sequence[Candidate],
+        reading: Awaitable[Mapping[str, HitAnswer]],
+        read: Collection[str],
+        words: QueryWords,
     ) -> list[HitAnswer]:
-        """The hits that are being read already, and the others."""
-        known = await reading
-        others = await self._hits([c for c in shown if c.doc_id not in known], words)
-        return [known[c.doc_id] if c.doc_id in known else others[c.doc_id] for c in shown]
+        """The hits that are being read already (`read`), and the others."""
+        others = self._hits([c for c in shown if c.doc_id not in read], words)
+        known, more = await asyncio.gather(reading, others)
+        return [known[c.doc_id] if c.doc_id in known else more[c.doc_id] for c in shown]
 
     async def _hits(self, shown: Sequence[Candidate], words: QueryWords) -> dict[str, HitAnswer]:
         """By document. Reads the files of this page only."""

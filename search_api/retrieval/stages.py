@@ -9,6 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -18,7 +20,8 @@ from search_api.models import PARTS, Part
 from search_api.retrieval.candidates import Candidate, DocumentView, Evidence, Ranking
 
 Candidates = Sequence[Candidate]
-#: By part: the name of its rule, and what the rule gives, by the evidence's place.
+_ID, _SCORE = attrgetter("doc_id"), attrgetter("score")
+#: By part: the name of its rule, and what the rule gives, by the evidence's number.
 Rules = dict[Part, tuple[str, dict[str, float]]]
 #: Names of the rules in `indexers.domain.scores`, as a reason gives them.
 KEYWORD_RULE = "bm25/max(best,floor)"
@@ -47,47 +50,38 @@ class StageRecord:
 
 def keep_current(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
     """Drop chunks of an older text than the newest known of their document, and what the filters refuse."""
-    known = {c.doc_id: c.document.version for c in candidates if c.document is not None}
     newest: dict[str, int] = {}
     for candidate in candidates:
-        versions = (evidence.version for evidence in candidate.evidence)
-        newest[candidate.doc_id] = max(newest.get(candidate.doc_id, 0), *versions)
-    newest |= known
+        for evidence in candidate.evidence:
+            if evidence.version > newest.get(candidate.doc_id, 0):
+                newest[candidate.doc_id] = evidence.version
+    newest |= {c.doc_id: c.document.version for c in candidates if c.document is not None}
     return [
         c
         for c in candidates
-        if all(evidence.version == newest[c.doc_id] for evidence in c.evidence)
-        and (ranking.allowed is None or c.doc_id in ranking.allowed)
+        if (ranking.allowed is None or c.doc_id in ranking.allowed)
+        and _is_of_version(c, newest.get(c.doc_id, 0))
     ]
 
 
 def normalise(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
     """Bring both parts to 0..1 by the rules of `indexers.domain.scores`. Doesn't depend on the page."""
     rules = _place_rules(candidates) if ranking.fusion == "rrf" else _score_rules(candidates, ranking)
+    keys = map(str, count())
 
-    def rule(key: str, e: Evidence) -> Evidence:
-        name, normalised = rules[e.part]
-        return Evidence(
-            part=e.part,
-            raw=e.raw,
-            version=e.version,
-            span=e.span,
-            normaliser=name,
-            normalised=normalised[key],
-            weight=e.weight,
-        )
+    def normalised(e: Evidence) -> Evidence:
+        name, by_number = rules[e.part]
+        return replace(e, normaliser=name, normalised=by_number[next(keys)])
 
-    return [
-        _with_evidence(c, tuple([rule(f"{place}/{n}", e) for n, e in enumerate(c.evidence)]))
-        for place, c in enumerate(candidates)
-    ]
+    return [replace(c, evidence=tuple([normalised(e) for e in c.evidence])) for c in candidates]
 
 
 def weigh(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
     """Weights are shares of all parts that were asked: a part that found nothing lifts and lowers no hit."""
     shares = scores.shares(ranking.weights)
     return [
-        _with_evidence(c, tuple([replace(e, weight=shares[e.part]) for e in c.evidence])) for c in candidates
+        replace(c, evidence=tuple([replace(e, weight=shares[e.part]) for e in c.evidence]))
+        for c in candidates
     ]
 
 
@@ -98,21 +92,27 @@ def fuse(candidates: Candidates, _ranking: Ranking) -> list[Candidate]:
     for candidate in candidates:
         if candidate.document is not None:
             documents.setdefault(candidate.doc_id, candidate.document)
-        kept = best.setdefault(candidate.doc_id, {})
+        kept = best.get(candidate.doc_id)
+        if kept is None:
+            kept = best[candidate.doc_id] = {}
         for evidence in candidate.evidence:
             known = kept.get(evidence.part)
-            if known is None or _strength(evidence) > _strength(known):
+            if known is None or _is_stronger(evidence, known):
                 kept[evidence.part] = evidence
     weights = {e.part: e.weight for kept in best.values() for e in kept.values()}
     lists = {
         part: {doc_id: kept[part].normalised for doc_id, kept in best.items() if part in kept}
         for part in weights
     }
+    chosen = {
+        doc_id: tuple(kept.values() if len(kept) == 1 else [kept[part] for part in sorted(kept)])
+        for doc_id, kept in best.items()
+    }
     return [
         Candidate(
             doc_id=fused.doc_id,
             document=documents.get(fused.doc_id),
-            evidence=tuple(best[fused.doc_id][part] for part in sorted(best[fused.doc_id])),
+            evidence=chosen[fused.doc_id],
             score=fused.score,
         )
         for fused in scores.weighted_sum(lists, weights)
@@ -121,7 +121,7 @@ def fuse(candidates: Candidates, _ranking: Ranking) -> list[Candidate]:
 
 def rank(candidates: Candidates, _ranking: Ranking) -> list[Candidate]:
     """Best first; equal scores by id, so that every run gives the same order."""
-    return sorted(candidates, key=_rank_key)
+    return sorted(sorted(candidates, key=_ID), key=_SCORE, reverse=True)
 
 
 STAGES: tuple[Stage, ...] = (
@@ -152,7 +152,10 @@ def run_stages(
 
 def behind(ranked: Candidates, after: SearchPosition | None) -> list[Candidate]:
     """What follows a position. The size of a page decides nothing but where the next position lies."""
-    return [c for c in ranked if after is None or _rank_key(c) > scores.rank_key(after.score, after.doc_id)]
+    if after is None:
+        return list(ranked)
+    last = scores.rank_key(after.score, after.doc_id)
+    return [c for c in ranked if scores.rank_key(c.score, c.doc_id) > last]
 
 
 def position_of(candidate: Candidate) -> SearchPosition:
@@ -162,19 +165,14 @@ def position_of(candidate: Candidate) -> SearchPosition:
 def is_stood_by(candidate: Candidate) -> bool:
     """The document lives, and its text is the one that the evidence speaks of."""
     document = candidate.document
-    if document is None or document.deleted:
-        return False
-    return all(evidence.version == document.version for evidence in candidate.evidence)
+    return document is not None and not document.deleted and _is_of_version(candidate, document.version)
 
 
-def _with_evidence(candidate: Candidate, evidence: tuple[Evidence, ...]) -> Candidate:
-    return Candidate(
-        doc_id=candidate.doc_id, document=candidate.document, evidence=evidence, score=candidate.score
-    )
-
-
-def _rank_key(candidate: Candidate) -> tuple[float, str]:
-    return scores.rank_key(candidate.score, candidate.doc_id)
+def _is_of_version(candidate: Candidate, version: int) -> bool:
+    for evidence in candidate.evidence:  # noqa: SIM110 - a generator for each of hundreds costs more
+        if evidence.version != version:
+            return False
+    return True
 
 
 def _score_rules(candidates: Candidates, ranking: Ranking) -> Rules:
@@ -186,9 +184,10 @@ def _score_rules(candidates: Candidates, ranking: Ranking) -> Rules:
 def _place_rules(candidates: Candidates) -> Rules:
     """Places are of documents: one with many chunks takes one place, that of its best."""
     rules: Rules = {}
+    every_id = [candidate.doc_id for candidate in candidates for _ in candidate.evidence]
     for part in PARTS:
         raw = _raw(candidates, part)
-        doc_ids = {key: candidates[int(key.partition("/")[0])].doc_id for key in raw}
+        doc_ids = {key: every_id[int(key)] for key in raw}
         best: dict[str, float] = {}
         for key, score in raw.items():
             best[doc_ids[key]] = max(score, best.get(doc_ids[key], score))
@@ -198,15 +197,16 @@ def _place_rules(candidates: Candidates) -> Rules:
 
 
 def _raw(candidates: Candidates, part: Part) -> dict[str, float]:
-    """Raw scores by the evidence's place: a document may have many chunks."""
-    return {
-        f"{place}/{n}": evidence.raw
-        for place, candidate in enumerate(candidates)
-        for n, evidence in enumerate(candidate.evidence)
-        if evidence.part == part
-    }
+    """Raw scores by the evidence's number among all: a document may have many chunks."""
+    every = [evidence for candidate in candidates for evidence in candidate.evidence]
+    return {str(number): evidence.raw for number, evidence in enumerate(every) if evidence.part == part}
 
 
-def _strength(evidence: Evidence) -> tuple[float, float, int]:
+def _is_stronger(evidence: Evidence, known: Evidence) -> bool:
+    ours, theirs = evidence.contribution, known.contribution
+    return ours > theirs if ours != theirs else _strength(evidence) > _strength(known)
+
+
+def _strength(evidence: Evidence) -> tuple[float, int]:
     """Of equal chunks the first of the document."""
-    return (evidence.contribution, evidence.raw, -(evidence.span.ordinal if evidence.span else 0))
+    return (evidence.raw, -(evidence.span.ordinal if evidence.span else 0))
