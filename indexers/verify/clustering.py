@@ -1,0 +1,66 @@
+"""All names of a label clustered at once, as `cluster_all` does it, but not every name against every other. Pure.
+
+Names of different blocks have nothing to do with each other, and within a block two names that join or may be one
+share a number of grams (`names.minimum_shared`): the few that do are compared.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from indexers.domain.entities.clusters import Clusters, Pair, Placement, Proposal, entity_keys, place
+from indexers.domain.entities.names import minimum_shared, order, shape_of
+
+
+@dataclass(slots=True)
+class _Block:
+    """Canonical names of one block so far, and which of them have a gram."""
+
+    keys: list[str] = field(default_factory=list)
+    postings: defaultdict[str, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("i")))
+
+    def add(self, key: str, label: str) -> None:
+        for gram in shape_of(key, label).grams:
+            self.postings[gram].append(len(self.keys))
+        self.keys.append(key)
+
+    def like(self, key: str, label: str) -> Iterator[str]:
+        """A few more than those that are like it, in the fixed order."""
+        shape = shape_of(key, label)
+        found = [self.postings[gram] for gram in shape.grams if gram in self.postings]
+        if found:
+            shared = np.bincount(np.concatenate([np.frombuffer(one, dtype=np.int32) for one in found]))
+            for at in np.flatnonzero(shared >= minimum_shared(shape)):
+                yield self.keys[at]
+
+
+def cluster_names(
+    keys: Collection[str], label: str, apart: Collection[Pair], merges: Collection[Pair]
+) -> Clusters:
+    """Equal to `cluster_all`; 100,000 names take half a minute instead of hours."""
+    blocks: defaultdict[str, _Block] = defaultdict(_Block)
+    likeness: dict[str, str] = {}
+    proposed: list[Proposal] = []
+    for key in sorted(set(keys), key=order):
+        block = shape_of(key, label).block
+        if block is None:
+            likeness[key] = key
+            continue
+        joined, proposals = place(key, blocks[block].like(key, label), label, apart)
+        likeness[key] = joined
+        proposed += proposals
+        if joined == key:
+            blocks[block].add(key, label)
+    entities = entity_keys(likeness, merges)
+    return Clusters(
+        placements={
+            key: Placement(likeness_key=root, entity_key=entities.get(root, root))
+            for key, root in likeness.items()
+        },
+        proposals=tuple(p for p in proposed if entities.get(p.key, p.key) != entities.get(p.other, p.other)),
+    )
