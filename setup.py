@@ -1,4 +1,4 @@
-"""Only what pyproject.toml can't say: `models/` and `deploy/engines/` travel in the wheel as packages."""
+"""Only what pyproject.toml can't say: some folders travel in the wheel as packages of other names."""
 
 from pathlib import Path
 
@@ -7,6 +7,8 @@ from setuptools import find_packages, setup
 CODE = ("hopline", "indexers", "search_api", "streams")
 #: Name in the wheel → folder of the repository.
 DATA = {"hopline_models": "models", "hopline_engines": "deploy/engines"}
+#: The same for code: what `hopline train-entities` runs.
+TOOLS = {"hopline_training": "tools/train_entities"}
 #: A folder with an importable name counts as a package, and must be named as one.
 BELOW = {
     f"{name}.{folder.name}"
@@ -19,8 +21,9 @@ setup(
     packages=[
         *find_packages(include=[p for name in CODE for p in (name, f"{name}.*")]),
         *DATA,
+        *TOOLS,
         *sorted(BELOW),
     ],
-    package_dir=DATA,
+    package_dir=DATA | TOOLS,
     package_data={name: ["*/*"] for name in DATA} | {name: ["*"] for name in BELOW},
 )
