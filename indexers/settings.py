@@ -56,7 +56,7 @@ class EmbedderSettings(Section):
 class ExtractorSettings(Section):
     backend: Literal["onnx", "torch"] = Field("onnx", description="onnx: CPU, light. torch: extra `gpu`.")
     model: str | None = Field(
-        None, description="GLiNER checkpoint: folder (for torch also a hub id); empty: the shipped model."
+        None, description="GLiNER model: folder (for torch also a hub id); empty: the shipped one."
     )
     device: Literal["auto", "cpu", "cuda"] = Field(
         "auto", description="torch only. auto: CUDA where there is one, else CPU."

@@ -63,9 +63,4 @@ def _onnx_folder(settings: ExtractorSettings) -> Path:
 
 
 def _torch_model(settings: ExtractorSettings) -> str:
-    if settings.model is None:
-        raise ConfigurationError(
-            "HOPLINE_EXTRACTOR__BACKEND=torch needs HOPLINE_EXTRACTOR__MODEL: a folder or hub id of a GLiNER "
-            "checkpoint (the shipped model is for onnx only)"
-        )
-    return settings.model
+    return str(default_model_dir()) if settings.model is None else settings.model

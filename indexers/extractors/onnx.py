@@ -8,7 +8,6 @@ from typing import ParamSpec, TypeVar
 
 import numpy as np
 
-from indexers.domain.entities.windows import Word, split_words
 from indexers.embedders.pinned import PinnedThread
 from indexers.errors import ConfigurationError
 from indexers.extractors.scores import Scores, check_labels, check_windows, spans_over
@@ -20,7 +19,7 @@ from indexers.extractors.spec import (
     read_spec,
     scales_over_batch,
 )
-from indexers.extractors.tokens import WordIds, read_tokenizer
+from indexers.extractors.tokens import ReadWindow, read_tokenizer
 from indexers.onnx_session import open_session
 from indexers.ports import Span
 
@@ -74,47 +73,33 @@ class OnnxExtractor:
 
     def extract(self, windows: Sequence[str], labels: Sequence[str], *, threshold: float) -> list[list[Span]]:
         check_labels(labels, threshold)
-        words = [split_words(window) for window in windows]
-        rows = self._tokens.words(
-            [[window[w.start : w.end] for w in row] for window, row in zip(windows, words, strict=True)]
-        )
         prompt = self._tokens.prompt(tuple(labels))
-        check_windows(
-            [len(row) for row in words],
-            [len(row.ids) for row in rows],
-            max_words=self.max_words,
-            max_tokens=self.max_tokens,
-            prompt=len(prompt),
-        )
+        read = self._tokens.read(windows)
+        check_windows(read, max_words=self.max_words, max_tokens=self.max_tokens, prompt=len(prompt))
+        filled = [i for i, window in enumerate(read) if window.words and labels]
         found: list[list[Span]] = [[] for _ in windows]
-        filled = [i for i, row in enumerate(words) if row]
-        if filled and labels:
-            spans = self._on_model_thread(
-                self._run, prompt, [rows[i] for i in filled], [words[i] for i in filled], labels, threshold
-            )
+        if filled:
+            spans = self._on_model_thread(self._run, [read[i] for i in filled], labels, threshold)
             for i, row in zip(filled, spans, strict=True):
                 found[i] = row
         return found
 
     def _run(
-        self,
-        prompt: tuple[int, ...],
-        rows: Sequence[WordIds],
-        words: Sequence[Sequence[Word]],
-        labels: Sequence[str],
-        threshold: float,
+        self, windows: Sequence[ReadWindow], labels: Sequence[str], threshold: float
     ) -> list[list[Span]]:
-        width = len(prompt) + max(len(row.ids) for row in rows) + 2
-        ids, attention, words_mask = (np.zeros((len(rows), width), np.int64) for _ in range(3))
-        for i, row in enumerate(rows):
-            line = (self._tokens.opening, *prompt, *row.ids, self._tokens.closing)
+        prompt = self._tokens.prompt(tuple(labels))
+        width = len(prompt) + max(len(window.ids) for window in windows) + 2
+        ids, attention, words_mask = (np.zeros((len(windows), width), np.int64) for _ in range(3))
+        for i, window in enumerate(windows):
+            line = (self._tokens.opening, *prompt, *window.ids, self._tokens.closing)
             ids[i, : len(line)] = line
             attention[i, : len(line)] = 1
-            of_word = np.array(row.of_word, np.int64)
+            # A word is known by its first token; 0 marks all others.
+            of_word = np.array(window.of_word, np.int64)
             first = np.diff(of_word, prepend=-1) != 0
             begin = len(prompt) + 1
             words_mask[i, begin : begin + len(of_word)] = np.where(first, of_word + 1, 0)
-        lengths = np.array([[len(row)] for row in words], np.int64)
+        lengths = np.array([[len(window.words)] for window in windows], np.int64)
         spans, mask = self._span_table(lengths)
         logits: Scores = self._session.run(
             None,
@@ -127,7 +112,7 @@ class OnnxExtractor:
                 "span_mask": mask,
             },
         )[0]
-        return spans_over(threshold, logits, words, labels)
+        return spans_over(threshold, logits, windows, labels)
 
     def _span_table(self, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Every start with every width, [windows, words * max_width, 2]; False and (0, 0) beyond a window's end."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from indexers.domain.entities.windows import Word
+from indexers.extractors.tokens import ReadWindow
 from indexers.ports import Span
 
 Scores = NDArray[np.float32]
@@ -21,37 +21,36 @@ def check_labels(labels: Sequence[str], threshold: float) -> None:
         raise ValueError(f"a threshold of {threshold} is not above 0 and at most 1")
 
 
-def check_windows(
-    words: Sequence[int], tokens: Sequence[int], *, max_words: int, max_tokens: int, prompt: int
-) -> None:
+def check_windows(windows: Sequence[ReadWindow], *, max_words: int, max_tokens: int, prompt: int) -> None:
     """Raises ValueError for a window that the model would cut; positions are named, never the text."""
-    for position, (word_count, token_count) in enumerate(zip(words, tokens, strict=True)):
-        if word_count > max_words:
+    for position, window in enumerate(windows):
+        if len(window.words) > max_words:
             raise ValueError(
-                f"window {position} has {word_count} words, the model takes {max_words}: cut it first"
+                f"window {position} has {len(window.words)} words, the model takes {max_words}: cut it first"
             )
-        if prompt + token_count > max_tokens:
+        if prompt + len(window.ids) > max_tokens:
             raise ValueError(
-                f"window {position} has {token_count} tokens beside a prompt of {prompt}, "
+                f"window {position} has {len(window.ids)} tokens beside a prompt of {prompt}, "
                 f"the model takes {max_tokens} together: cut it first"
             )
 
 
 def spans_over(
-    threshold: float, logits: Scores, words: Sequence[Sequence[Word]], labels: Sequence[str]
+    threshold: float, logits: Scores, windows: Sequence[ReadWindow], labels: Sequence[str]
 ) -> list[list[Span]]:
     """logits: [windows, words, widths, labels], the words padded; a width of index k covers k + 1 words.
 
     In the order of start, end and label as asked.
     """
-    found: list[list[Span]] = [[] for _ in words]
+    found: list[list[Span]] = [[] for _ in windows]
     with np.errstate(over="ignore"):
         scores = 1 / (1 + np.exp(-logits[..., : len(labels)]))
     for row, start, width, label in np.argwhere(scores > threshold).tolist():
-        if start + width < len(words[row]):
+        words = windows[row].words
+        if start + width < len(words):
             span = Span(
-                start=words[row][start].start,
-                end=words[row][start + width].end,
+                start=words[start].start,
+                end=words[start + width].end,
                 label=labels[label],
                 score=float(scores[row, start, width, label]),
             )

@@ -108,14 +108,17 @@ def onnx_model_id(folder: Path) -> str:
 
 
 def torch_model_id(model: str) -> str:
-    """`gliner-mini-torch-fp32-0a1b2c3d4e5f` of a folder; of a hub id its name alone, which stands for one content."""
+    """`ours-fp32-0a1b2c3d4e5f` of a folder; of a hub id its name alone, which stands for one content."""
     folder = Path(model)
     if not folder.is_dir():
         return f"{folder.name}-fp32"
-    weights = sorted(path for path in folder.iterdir() if path.suffix in (".safetensors", ".bin"))
-    if not weights:
-        raise ConfigurationError(_missing(folder / "model.safetensors"))
-    return f"{folder.resolve().name}-fp32-{content_hash(*map(checked, weights))}"
+    weights = torch_files(folder) or [onnx_file(folder)]
+    return f"{folder.resolve().name}-fp32-{content_hash(*weights)}"
+
+
+def torch_files(folder: Path) -> list[Path]:
+    """Weights that torch reads; none where there is only an ONNX graph."""
+    return [checked(path) for path in sorted(folder.iterdir()) if path.suffix in (".safetensors", ".bin")]
 
 
 def scales_over_batch(path: Path) -> bool:

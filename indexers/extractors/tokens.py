@@ -10,14 +10,20 @@ from pathlib import Path
 
 from tokenizers import Encoding, Tokenizer
 
+from indexers.domain.entities.windows import Word, split_words
 from indexers.errors import ConfigurationError
 from indexers.extractors.spec import GlinerSpec
 
 
 @dataclass(frozen=True, slots=True)
-class WordIds:
-    """Token ids of a window's words; `of_word[i]`: the word (0-based) that token i belongs to."""
+class ReadWindow:
+    """The words of a window that have tokens; `of_word[i]`: the word (0-based) that token i belongs to.
 
+    A sign of no width may have none: models skip it, and the library then counts all later words one too low.
+    """
+
+    words: list[Word]
+    texts: list[str]
     ids: list[int]
     of_word: list[int]
 
@@ -52,9 +58,12 @@ class WordTokenizer:
             ids += (self._ent, *tokens)
         return (*ids, self._sep)
 
-    def words(self, windows: Sequence[Sequence[str]]) -> list[WordIds]:
+    def read(self, windows: Sequence[str]) -> list[ReadWindow]:
         """Raises ValueError for lone surrogates, which no file holds."""
-        return [WordIds(e.ids, _of_words(e)) for e in self._encode_batch(windows)]
+        words = [split_words(window) for window in windows]
+        texts = [[w[a:b] for a, b in row] for w, row in zip(windows, words, strict=True)]
+        rows = zip(words, texts, self._encode_batch(texts), strict=True)
+        return [_read(row, text, encoding) for row, text, encoding in rows]
 
     def counts(self, words: Sequence[str]) -> list[int]:
         """Tokens of each word."""
@@ -75,6 +84,17 @@ class WordTokenizer:
             )
         except TypeError as exc:
             raise ValueError("a text with lone surrogates can't be tokenised") from exc
+
+
+def _read(words: list[Word], texts: list[str], encoding: Encoding) -> ReadWindow:
+    of_word = _of_words(encoding)
+    kept = sorted(set(of_word))
+    if len(kept) == len(words):
+        return ReadWindow(words, texts, encoding.ids, of_word)
+    number = {word: i for i, word in enumerate(kept)}
+    return ReadWindow(
+        [words[i] for i in kept], [texts[i] for i in kept], encoding.ids, [number[i] for i in of_word]
+    )
 
 
 def _of_words(encoding: Encoding) -> list[int]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
-from indexers.domain.entities.windows import Word, split_words
 from indexers.embedders.pinned import PinnedThread
 from indexers.errors import ConfigurationError
+from indexers.extractors.checkpoint import write_checkpoint
 from indexers.extractors.scores import check_labels, check_windows, spans_over
 from indexers.extractors.spec import (
     CONFIG_FILE,
@@ -19,9 +20,10 @@ from indexers.extractors.spec import (
     GlinerSpec,
     checked,
     read_spec,
+    torch_files,
     torch_model_id,
 )
-from indexers.extractors.tokens import WordTokenizer, read_tokenizer
+from indexers.extractors.tokens import ReadWindow, WordTokenizer, read_tokenizer
 from indexers.ports import Span
 
 P = ParamSpec("P")
@@ -30,6 +32,8 @@ T = TypeVar("T")
 
 class TorchExtractor:
     """`model` is a folder or a hub id; HF_HUB_OFFLINE=1 looks for a hub id in the local cache only.
+
+    A folder that holds only an int8 ONNX graph, as the shipped model's, is read with its weights as floats.
 
     The library makes the batch and runs the model; words, limits and scores are read as by the ONNX adapter, since
     the library cuts what is too long and settles overlaps window by window.
@@ -77,35 +81,24 @@ class TorchExtractor:
 
     def extract(self, windows: Sequence[str], labels: Sequence[str], *, threshold: float) -> list[list[Span]]:
         check_labels(labels, threshold)
-        words = [split_words(window) for window in windows]
-        texts = [[window[w.start : w.end] for w in row] for window, row in zip(windows, words, strict=True)]
-        check_windows(
-            [len(row) for row in words],
-            [len(row.ids) for row in self._tokens.words(texts)],
-            max_words=self.max_words,
-            max_tokens=self.max_tokens,
-            prompt=self.prompt_tokens(labels),
-        )
+        prompt = self._tokens.prompt(tuple(labels))
+        read = self._tokens.read(windows)
+        check_windows(read, max_words=self.max_words, max_tokens=self.max_tokens, prompt=len(prompt))
+        filled = [i for i, window in enumerate(read) if window.words and labels]
         found: list[list[Span]] = [[] for _ in windows]
-        filled = [i for i, row in enumerate(words) if row]
-        if filled and labels:
-            spans = self._on_model_thread(
-                self._run, [texts[i] for i in filled], [words[i] for i in filled], labels, threshold
-            )
+        if filled:
+            spans = self._on_model_thread(self._run, [read[i] for i in filled], labels, threshold)
             for i, row in zip(filled, spans, strict=True):
                 found[i] = row
         return found
 
     def _run(
-        self,
-        texts: list[list[str]],
-        words: Sequence[Sequence[Word]],
-        labels: Sequence[str],
-        threshold: float,
+        self, windows: Sequence[ReadWindow], labels: Sequence[str], threshold: float
     ) -> list[list[Span]]:
+        texts = [window.texts for window in windows]
         batch = self._model.collate_batch(self._model.prepare_base_input(texts), list(labels))
         logits = self._model.run_batch(batch)[0]
-        return spans_over(threshold, logits.float().cpu().numpy().astype(np.float32), words, labels)
+        return spans_over(threshold, logits.float().cpu().numpy().astype(np.float32), windows, labels)
 
     def _on_model_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return work(*args, **kwargs) if self._pinned is None else self._pinned.call(work, *args, **kwargs)
@@ -153,11 +146,20 @@ def _hub_folder(model: str) -> Path:
 
 
 def _load(library: Any, model: str, device: str) -> Any:
+    folder = Path(model)
+    if folder.is_dir() and not torch_files(folder):
+        with tempfile.TemporaryDirectory() as made:
+            write_checkpoint(folder, Path(made))
+            return _loaded(library, made, device)
+    return _loaded(library, model, device)
+
+
+def _loaded(library: Any, model: str, device: str) -> Any:
     try:
         loaded = library.GLiNER.from_pretrained(
             model, map_location=device, local_files_only=Path(model).is_dir()
         )
-    except (OSError, ValueError, KeyError, RuntimeError) as exc:
+    except Exception as exc:  # what the library, torch and safetensors raise shares no base
         raise ConfigurationError(_unloadable(model, exc)) from exc
     loaded.eval()
     return loaded

@@ -146,10 +146,6 @@ class TestBrokenModels:
         with pytest.raises(ConfigurationError, match=r"pip install 'hopline\[gpu\]'"):
             load_extractor(ExtractorSettings(backend="torch", model="urchade/gliner_small-v2.1"))
 
-    def test_torch_needs_a_checkpoint(self) -> None:
-        with pytest.raises(ConfigurationError, match="needs HOPLINE_EXTRACTOR__MODEL"):
-            load_extractor(ExtractorSettings(backend="torch"))
-
     def test_cuda_needs_the_torch_backend(self) -> None:
         with pytest.raises(ConfigurationError, match="BACKEND=torch"):
             load_extractor(ExtractorSettings(device="cuda"))
