@@ -28,20 +28,32 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Doubt:
+    """A canonical name may be an earlier canonical one."""
+
+    earlier: str
+    similarity: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
     """Two canonical names of different entities, the earlier one in `key`."""
 
     key: str
+    entity_key: str
     other: str
+    other_entity_key: str
     similarity: float
+    #: similar, conflicting_tokens.
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clusters:
     placements: Mapping[str, Placement]
-    #: By later key, then by similarity.
-    proposals: tuple[Proposal, ...]
+    #: By the later key, most similar first; without the names that have none.
+    proposals: Mapping[str, tuple[Proposal, ...]]
 
 
 def pair_of(key: str, other: str) -> Pair:
@@ -49,39 +61,32 @@ def pair_of(key: str, other: str) -> Pair:
 
 
 def cluster_all(
-    keys: Collection[str], label: str, apart: Collection[Pair], merges: Collection[Pair]
+    keys: Collection[str], label: str, apart: Collection[Pair] = (), merges: Collection[Pair] = ()
 ) -> Clusters:
-    """The reference: every name against every canonical one."""
+    """The reference: every name against every canonical one before it. Equal keys are one name."""
     canonical: list[str] = []
     likeness: dict[str, str] = {}
-    proposed: dict[str, list[Proposal]] = {}
+    doubts: dict[str, list[Doubt]] = {}
     for key in sorted(set(keys), key=order):
-        joined, proposals = place(key, canonical, label, apart)
-        likeness[key] = joined
-        if joined == key:
+        likeness[key], doubts[key] = place(key, canonical, label, apart)
+        if likeness[key] == key:
             canonical.append(key)
-            proposed[key] = proposals
     entities = entity_keys(likeness, merges)
     return Clusters(
         placements={
             key: Placement(likeness_key=root, entity_key=entities.get(root, root))
             for key, root in likeness.items()
         },
-        proposals=tuple(
-            proposal
-            for key in sorted(proposed, key=order)
-            for proposal in proposed[key]
-            if entities.get(proposal.key, proposal.key) != entities.get(key, key)
-        ),
+        proposals={
+            key: found for key, some in doubts.items() if (found := proposals_of(key, some, entities))
+        },
     )
 
 
-def place(
-    key: str, earlier: Iterable[str], label: str, apart: Collection[Pair]
-) -> tuple[str, list[Proposal]]:
-    """Which of these canonical names it joins (itself: none), and then the ones that it is proposed to."""
+def place(key: str, earlier: Iterable[str], label: str, apart: Collection[Pair]) -> tuple[str, list[Doubt]]:
+    """Which of these canonical names it joins (itself: none), and then those that it is proposed to."""
     joins: list[tuple[float, tuple[int, str]]] = []
-    doubts: list[Proposal] = []
+    doubts: list[Doubt] = []
     for other in earlier:
         if pair_of(key, other) in apart:
             continue
@@ -89,25 +94,47 @@ def place(
         if found.verdict is Verdict.JOIN:
             joins.append((-found.similarity, order(other)))
         elif found.verdict is Verdict.PROPOSE:
-            doubts.append(Proposal(key=other, other=key, similarity=found.similarity, reason=found.reason))
+            doubts.append(Doubt(earlier=other, similarity=found.similarity, reason=found.reason))
     if joins:
         return min(joins)[1][1], []
-    return key, sorted(doubts, key=lambda p: (-p.similarity, order(p.key)))[:PROPOSALS_MAX]
+    return key, sorted(doubts, key=lambda doubt: (-doubt.similarity, order(doubt.earlier)))[:PROPOSALS_MAX]
 
 
-def entity_keys(likeness: Mapping[str, str], merges: Collection[Pair]) -> dict[str, str]:
-    """Canonical names that merges touch → the canonical name of their entity.
+def proposals_of(key: str, doubts: Iterable[Doubt], entities: Mapping[str, str]) -> tuple[Proposal, ...]:
+    """Without those that a merge has settled. `entities`: see `entity_keys`."""
+    entity = entities.get(key, key)
+    return tuple(
+        Proposal(
+            key=doubt.earlier,
+            entity_key=entities.get(doubt.earlier, doubt.earlier),
+            other=key,
+            other_entity_key=entity,
+            similarity=doubt.similarity,
+            reason=doubt.reason,
+        )
+        for doubt in doubts
+        if entities.get(doubt.earlier, doubt.earlier) != entity
+    )
 
-    `likeness`: of every existing name that the merges speak of. A name that doesn't exist stands for itself.
+
+def unions(likeness: Mapping[str, str], merges: Iterable[Pair]) -> dict[str, set[str]]:
+    """What merges unite: from each canonical name (or name that doesn't exist) to all of its union.
+
+    `likeness`: of every existing name that the merges speak of.
     """
     groups: dict[str, set[str]] = {}
-    for one, other in merges:
-        united = groups.get(a := likeness.get(one, one), {a}) | groups.get(
-            b := likeness.get(other, other), {b}
-        )
+    for pair in merges:
+        one, other = (likeness.get(key, key) for key in pair)
+        united = groups.get(one, {one}) | groups.get(other, {other})
         groups.update(dict.fromkeys(united, united))
-    survivors: dict[str, str] = {}
-    for root, group in groups.items():
-        if existing := [member for member in group if likeness.get(member) == member]:
-            survivors[root] = min(existing, key=order)
-    return {root: survivor for root, survivor in survivors.items() if likeness.get(root) == root}
+    return groups
+
+
+def entity_keys(likeness: Mapping[str, str], merges: Iterable[Pair]) -> dict[str, str]:
+    """Canonical names in unions, each with the earliest of its union that exists."""
+    existing = set(likeness.values())
+    return {
+        root: min(existing & group, key=order)
+        for root, group in unions(likeness, merges).items()
+        if root in existing
+    }

@@ -1,8 +1,9 @@
 """When two names are one: their keys, how alike they are, and what may be compared at all. Pure.
 
 Names with equal keys are one name. Names with different keys join by likeness, or are proposed to a curator, only
-within one block: the same kind of script and the same codes (words with digits), in the same order. Names without a
-block (short ones, acronyms among them; codes, paths and addresses; a person's lone given name) need equal keys.
+within one block: equal initials of their words (or both CJK) and equal codes (words with digits). Names that differ
+in spaces alone join as well. Names without a block (short ones, acronyms among them; codes, paths and addresses; a
+person's lone given name) need equal keys.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ class Comparison:
 class NameShape:
     """What similar names are found by. Without a block there is nothing to find, and no grams."""
 
+    #: First the name without spaces; then its pairs of letters, each behind the block, so that the terms of an index
+    #: part the blocks.
     grams: tuple[str, ...]
     block: str | None
     #: Of the key without its codes, code points.
@@ -64,26 +67,26 @@ DIFFERENT = Comparison(verdict=Verdict.DIFFERENT, similarity=0.0)
 def shape_of(key: str, label: str) -> NameShape:
     text, codes = _parted(key)
     block = _block(text, codes, label)
-    grams = () if block is None else tuple(sorted({text[at : at + 2] for at in range(len(text) - 1)}))
-    return NameShape(grams=grams, block=block, length=len(text))
+    if block is None:
+        return NameShape(grams=(), block=None, length=len(text))
+    grams = sorted({f"{block}\t{text[at : at + 2]}" for at in range(len(text) - 1)})
+    return NameShape(grams=(_joined(text, codes), *grams), block=block, length=len(text))
 
 
 def compare(key: str, other: str, label: str) -> Comparison:
     """Of two keys of one label, in either order. Equal keys are one name and JOIN."""
     if key == other:
         return Comparison(verdict=Verdict.JOIN, similarity=1.0)
-    block = shape_of(key, label).block
-    if block is None or block != shape_of(other, label).block:
+    shape, other_shape = shape_of(key, label), shape_of(other, label)
+    if shape.block is None or other_shape.block is None:
         return DIFFERENT
     text, other_text = _parted(key)[0], _parted(other)[0]
-    similarity = Levenshtein.normalized_similarity(text, other_text, score_cutoff=PROPOSES_FROM)
-    if similarity < PROPOSES_FROM:
+    if shape.grams[0] == other_shape.grams[0]:
+        similarity = Levenshtein.normalized_similarity(text, other_text)
+        return Comparison(verdict=Verdict.JOIN, similarity=similarity)
+    if shape.block != other_shape.block:
         return DIFFERENT
-    if similarity <= JOINS_ABOVE:
-        return Comparison(verdict=Verdict.PROPOSE, similarity=similarity, reason="similar")
-    if _conflicting(text.split(), other_text.split(), person=label in PERSONS):
-        return Comparison(verdict=Verdict.PROPOSE, similarity=similarity, reason="conflicting_tokens")
-    return Comparison(verdict=Verdict.JOIN, similarity=similarity)
+    return _by_likeness(text, other_text, person=label in PERSONS)
 
 
 def order(key: str) -> tuple[int, str]:
@@ -92,20 +95,27 @@ def order(key: str) -> tuple[int, str]:
 
 
 def minimum_shared(shape: NameShape) -> int:
-    """Grams that a name shares at least with every name that it joins or proposes.
+    """Pairs of letters that a name shares at least with every name that it joins or is proposed to.
 
-    An edit changes at most two grams of a text (an inserted letter: one), and others stand in both texts. The
-    other text may be longer by k letters: then k of the edits are insertions. So of the n grams at most
-    2·edits - k are lost, with edits ≤ (1 - 0.75) · (length + k); k = 0..length / 3, as 0.75 is not reached beyond.
+    (But for names without their spaces, which are found by the first gram.) An edit changes at most two pairs of
+    letters (an inserted letter: one), and the others stand in both texts. The other text may be longer by k letters:
+    then k of the edits are insertions. So at most 2·edits - k of the pairs are lost, with edits ≤ (1 - 0.75) ·
+    (length + k); k = 0..length / 3, as 0.75 is not reached beyond.
     """
     length = shape.length
     lost = max(2 * ((length + k) // 4) - k for k in range(length // 3 + 1))
-    return max(1, len(shape.grams) - lost)
+    return max(1, len(shape.grams) - 1 - lost)
 
 
-def length_range(shape: NameShape) -> tuple[int, int]:
-    """Lengths of the names that may be like it, both ends included."""
-    return -(-shape.length * 3 // 4), shape.length * 4 // 3
+def _by_likeness(text: str, other: str, *, person: bool) -> Comparison:
+    similarity = Levenshtein.normalized_similarity(text, other, score_cutoff=PROPOSES_FROM)
+    if similarity < PROPOSES_FROM:
+        return DIFFERENT
+    if similarity <= JOINS_ABOVE:
+        return Comparison(verdict=Verdict.PROPOSE, similarity=similarity, reason="similar")
+    if _conflicting(text.split(), other.split(), person=person):
+        return Comparison(verdict=Verdict.PROPOSE, similarity=similarity, reason="conflicting_tokens")
+    return Comparison(verdict=Verdict.JOIN, similarity=similarity)
 
 
 def _parted(key: str) -> tuple[str, str]:
@@ -120,14 +130,18 @@ def _block(text: str, codes: str, label: str) -> str | None:
         return None
     if label in PERSONS and " " not in text:
         return None
-    kind = "cjk" if CJK_PATTERN.search(text) else "alphabet"
-    return f"{kind} {codes}".rstrip()
+    if CJK_PATTERN.search(text):
+        return f"cjk {codes}".rstrip()
+    initials = "".join(word[0] for word in text.split())
+    return f"{initials} {codes}".rstrip()
+
+
+def _joined(text: str, codes: str) -> str:
+    return f"{text.replace(' ', '')}\t{codes}"
 
 
 def _conflicting(words: list[str], others: list[str], *, person: bool) -> bool:
     """Whether a pair of words in the same place is two words rather than two spellings of one."""
-    if "".join(words) == "".join(others):
-        return False
     if len(words) != len(others):
         return True
     return any(
@@ -138,7 +152,7 @@ def _conflicting(words: list[str], others: list[str], *, person: bool) -> bool:
 
 def _spellings(word: str, other: str, *, person: bool) -> bool:
     """Letters of CJK are syllables or words, so another one is another word."""
-    if CJK_PATTERN.search(word) or CJK_PATTERN.search(other) or word[0] != other[0]:
+    if CJK_PATTERN.search(word) or CJK_PATTERN.search(other):
         return False
     if {word, other} == {word + "s", other} or {word, other} == {word, other + "s"}:
         return not person

@@ -1,0 +1,161 @@
+"""Names in any order, in any batches, with any decisions: what is stored is what the reference says."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from indexers.domain.entities.clusters import (
+    Clusters,
+    Pair,
+    Placement,
+    Proposal,
+    cluster_all,
+    pair_of,
+)
+from indexers.domain.entities.names import Verdict, compare, minimum_shared, name_key, shape_of
+from indexers.domain.entities.reclustering import Changes, Reclustering, StoredName
+
+LABEL = "service"
+#: Few letters and lengths, so that most names are like many others; short ones have no block.
+KEYS = st.text("ab", min_size=6, max_size=10) | st.builds(
+    "{} {}".format, st.text("ab", min_size=3, max_size=6), st.text("ab", min_size=3, max_size=5)
+)
+POOLS = st.lists(KEYS, min_size=2, max_size=12, unique=True)
+
+
+@dataclass(kw_only=True)
+class Graph:
+    """The rows of one label, as the link agent keeps them."""
+
+    placements: dict[str, Placement] = field(default_factory=dict)
+    proposals: dict[str, tuple[Proposal, ...]] = field(default_factory=dict)
+    apart: set[Pair] = field(default_factory=set)
+    merges: set[Pair] = field(default_factory=set)
+    rounds: int = 0
+
+    def stored(self, keys: Iterable[str]) -> list[StoredName]:
+        return [StoredName(key=key, placement=self.placements[key]) for key in keys if key in self.placements]
+
+    def similar(self, key: str) -> list[StoredName]:
+        return self.stored(
+            other
+            for other in self.placements
+            if other == key or compare(key, other, LABEL).verdict is not Verdict.DIFFERENT
+        )
+
+    def changes(self, added: Collection[str], removed: Collection[str], touched: Collection[str]) -> Changes:
+        work = Reclustering(
+            LABEL,
+            added=added,
+            removed=removed,
+            touched=touched,
+            apart=self.apart,
+            merges=self.merges,
+            merge_names=self.stored({key for pair in self.merges for key in pair}),
+        )
+        while wanted := work.wanted():
+            self.rounds += 1
+            work.supply({key: self.similar(key) for key in wanted})
+        return work.changes()
+
+    def apply(self, changes: Changes, removed: Collection[str]) -> None:
+        self.write_effects(changes, set())
+        self.placements.update(changes.placements)
+        for key in removed:
+            self.placements.pop(key, None)
+
+    def write_effects(self, changes: Changes, new: Collection[str]) -> None:
+        self.placements.update({k: p for k, p in changes.placements.items() if k not in new})
+        self.proposals.update(changes.proposals)
+        self.proposals = {key: found for key, found in self.proposals.items() if found}
+
+    def state(self) -> Clusters:
+        return Clusters(placements=self.placements, proposals=self.proposals)
+
+    def reference(self) -> Clusters:
+        return cluster_all(self.placements, LABEL, self.apart, self.merges)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[tuple[set[str], set[str], list[tuple[str, Pair]]]]:
+    """Batches of (names that come, names that go, decisions that come or go)."""
+    pool = draw(POOLS)
+    name = st.sampled_from(pool)
+    pairs = st.tuples(name, name).filter(lambda pair: pair[0] != pair[1]).map(lambda pair: pair_of(*pair))
+    decision = st.tuples(st.sampled_from(["merge", "apart"]), pairs)
+    batch = st.tuples(st.sets(name, max_size=5), st.sets(name, max_size=3), st.lists(decision, max_size=2))
+    return draw(st.lists(batch, min_size=1, max_size=6))
+
+
+def decide(graph: Graph, decisions: list[tuple[str, Pair]]) -> set[str]:
+    """Each decision turns its pair over: made, or taken back."""
+    for kind, pair in decisions:
+        (graph.merges if kind == "merge" else graph.apart).symmetric_difference_update({pair})
+    return {key for _, pair in decisions for key in pair}
+
+
+@given(histories())
+@settings(max_examples=400, deadline=None)
+def test_every_history_leads_to_what_the_reference_says(
+    history: list[tuple[set[str], set[str], list[tuple[str, Pair]]]],
+) -> None:
+    graph = Graph()
+    for come, go, decisions in history:
+        touched = decide(graph, decisions)
+        added, removed = come - go - graph.placements.keys(), go & graph.placements.keys()
+        graph.apply(graph.changes(added, removed, touched), removed)
+        assert graph.state() == graph.reference()
+
+
+@given(POOLS, st.sets(st.integers(0, 11)))
+@settings(max_examples=200, deadline=None)
+def test_a_batch_cut_off_half_way_and_sent_again_in_other_batches_ends_the_same(
+    pool: list[str], written: set[int]
+) -> None:
+    half = len(pool) // 2
+    graph = Graph()
+    graph.apply(graph.changes(pool[:half], (), ()), ())
+    late = pool[half:]
+    interrupted = graph.changes(late, (), ())
+    survived = {key for at, key in enumerate(late) if at in written}
+    graph.write_effects(interrupted, set(late) - survived)
+    for key in late:
+        if key not in graph.placements:
+            graph.apply(graph.changes([key], (), ()), ())
+    assert graph.state() == graph.reference()
+
+
+@given(POOLS, st.permutations(range(12)))
+@settings(max_examples=200, deadline=None)
+def test_the_order_of_arrival_changes_nothing(pool: list[str], arrival: list[int]) -> None:
+    graph = Graph()
+    for at in arrival:
+        if at < len(pool):
+            graph.apply(graph.changes([pool[at]], (), ()), ())
+    assert graph.state() == cluster_all(pool, LABEL)
+
+
+@given(KEYS, KEYS)
+@settings(max_examples=1500, deadline=None)
+@example("aaaaaaab", "aaaaaabb")
+def test_names_that_are_not_different_are_found_by_their_grams_from_either_side(key: str, other: str) -> None:
+    verdict = compare(key, other, LABEL)
+    assert compare(other, key, LABEL) == verdict
+    if verdict.verdict is Verdict.DIFFERENT or key == other:
+        return
+    for one, two in ((key, other), (other, key)):
+        mine, theirs = shape_of(one, LABEL), shape_of(two, LABEL)
+        shared = len(set(mine.grams[1:]) & set(theirs.grams[1:]))
+        assert mine.grams[0] == theirs.grams[0] or shared >= minimum_shared(mine)
+
+
+@given(st.text(max_size=40), st.sampled_from(["person", "organization", "service", "code", "location"]))
+@settings(max_examples=800, deadline=None)
+def test_a_key_has_single_spaces_and_no_case(surface: str, label: str) -> None:
+    key = name_key(surface, label)
+    assert key == " ".join(key.split())
+    assert name_key(surface.upper(), label) == name_key(surface.upper().casefold(), label)
