@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hopline.cli.progress import say
+
+if TYPE_CHECKING:
+    from hopline.local.demo import DemoCommands
+    from hopline.local.maven import Say
 
 #: What it shows, the query, and a note that must be among the hits.
 SEARCHES = (
@@ -19,6 +23,9 @@ SEARCHES = (
     ("Korean", "스캐너가 응답하지 않을 때 절차", "한국 팀/오프라인 모드 운영.md"),
 )
 
+#: Entities that are counted: one page.
+_COUNTED_MAX = 200
+
 
 def register(app: typer.Typer) -> None:
     app.command()(demo)
@@ -28,7 +35,7 @@ def demo(
     *,
     down: Annotated[bool, typer.Option("--down", help="Stop a running demo and leave.")] = False,
 ) -> None:
-    """Start Hopline on the example vault with data of its own, and search it three times.
+    """Start Hopline on the example vault with data of its own, search it three times and list entities.
 
     It stays running for you to try, and a second `hopline demo` searches it again. A demo that fails stops
     what it had started.
@@ -68,18 +75,36 @@ def _run() -> None:
         if expected not in found:
             raise HoplineError(f"{expected} was not found for {query!r}, but {found}")
         commands.show("search", query, "--limit", "3")
+    _show_entities(commands, say)
     _title("Try next")
     say(
         f"  export HOPLINE_CONFIG={steps.config_file()}\n"
         f"  source .venv/bin/activate\n"
         f'  hopline search "who is on call for payouts"        # any question\n'
         f"  hopline search INC-2041 --explain                  # every factor of the score\n"
+        f"  hopline entity list payments                       # who and what the notes speak of\n"
         f"  hopline status                                     # processes, lag, the watcher\n"
         f"Edit a note in {steps.example_vault()}: it is found within a second or two.\n"
         f"Stop the demo: make demo-down\n"
         f"Then your own notes: unset HOPLINE_CONFIG; hopline up --vault ~/notes\n"
         f"Remove what the demo kept: rm -r {steps.demo_dir()}"
     )
+
+
+def _show_entities(commands: DemoCommands, say: Say) -> None:
+    """The notes' entities have followed meanwhile."""
+    from hopline.local import demo as steps
+    from indexers.errors import HoplineError
+
+    _title("Entities: hopline entity list --label service")
+    steps.wait_extracted(commands, say)
+    found = commands.answer("entity", "list", "--limit", str(_COUNTED_MAX))["entities"]
+    if not found:
+        raise HoplineError("no entity was found")
+    more = "more than " if len(found) == _COUNTED_MAX else ""
+    labels = len({entity["label"] for entity in found})
+    say(f"  {more}{len(found)} entities of {labels} kinds")
+    commands.show("entity", "list", "--label", "service", "--limit", "5")
 
 
 def _title(text: str) -> None:

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,19 @@ from hopline.local.up import is_held
 from hopline.settings import LocalSettings, default_data_dir
 from indexers.errors import ConfigurationError, HoplineError
 from search_api.settings import ApiSettings
+from streams.rebuild import AGENTS
 
 PREFIX = "hopline-demo"
-_SEARCHABLE_SECONDS = 180.0
+_PATIENCE_SECONDS = 180.0
+#: Those that searches wait for.
+SEARCH_AGENTS = ("ingest", "embed")
 #: Settings of the engines and of the machine; all others would make the demo another one on every machine.
 _KEPT = (
     "HOPLINE_JAVA_HOME",
     "HOPLINE_KAFKA__",
     "HOPLINE_OPENSEARCH__",
     "HOPLINE_EMBEDDER__",
+    "HOPLINE_EXTRACTOR__",
     "HOPLINE_LOCAL__CACHE_DIR",
     "HOPLINE_LOCAL__OPENSEARCH_USER",
     "HOPLINE_LOCAL__SHORT_LIVED",
@@ -107,31 +111,42 @@ class DemoCommands:
 
 
 def wait_searchable(commands: DemoCommands, say: Say) -> int:
-    """Until the first scan is over and no agent has anything waiting; gives the number of files."""
-    deadline = time.monotonic() + _SEARCHABLE_SECONDS
+    """Until the first scan is over and no note waits for its words or vectors; gives the number of files."""
+    status = _wait(commands, say, SEARCH_AGENTS, "searchable")
+    return sum(int(root["files"]) for root in status["vaults"])
+
+
+def wait_extracted(commands: DemoCommands, say: Say) -> None:
+    """Until no note waits for its entities."""
+    _wait(commands, say, AGENTS, "extracted")
+
+
+def is_done(status: Mapping[str, Any], agents: Sequence[str]) -> bool:
+    scanned = bool(status["vaults"]) and all(root["last_scan"] for root in status["vaults"])
+    return scanned and all(status["lag"].get(agent) == 0 for agent in agents)
+
+
+def _wait(commands: DemoCommands, say: Say, agents: Sequence[str], what: str) -> Mapping[str, Any]:
+    deadline = time.monotonic() + _PATIENCE_SECONDS
     told, quiet = "", 0
     while time.monotonic() < deadline:
-        status = commands.answer("status")
-        progress = _progress(status)
+        status: Mapping[str, Any] = commands.answer("status")
+        progress = _progress(status, agents)
         if progress != told:
             say(f"  {progress}")
             told = progress
-        quiet = quiet + 1 if is_searchable(status) else 0
+        quiet = quiet + 1 if is_done(status, agents) else 0
         if quiet == _QUIET_SIGHTINGS:
-            return sum(int(root["files"]) for root in status["vaults"])
+            return status
         time.sleep(0.5)
     logs = demo_dir() / "logs"
-    raise HoplineError(f"not searchable after {_SEARCHABLE_SECONDS:.0f} s ({told}); see {logs}")
+    raise HoplineError(f"not {what} after {_PATIENCE_SECONDS:.0f} s ({told}); see {logs}")
 
 
-def is_searchable(status: Mapping[str, Any]) -> bool:
-    scanned = bool(status["vaults"]) and all(root["last_scan"] for root in status["vaults"])
-    return scanned and bool(status["lag"]) and all(behind == 0 for behind in status["lag"].values())
-
-
-def _progress(status: Mapping[str, Any]) -> str:
+def _progress(status: Mapping[str, Any], agents: Sequence[str]) -> str:
     scans = [f"{root['state']} {root['root']}: {root['files']} files" for root in status["vaults"]]
-    waiting = [f"{agent} has {behind} waiting" for agent, behind in status["lag"].items() if behind]
+    lags = {agent: status["lag"].get(agent) for agent in agents}
+    waiting = [f"{agent} has {behind} waiting" for agent, behind in lags.items() if behind]
     return "; ".join([*scans, *waiting]) or "waiting for the watcher"
 
 
