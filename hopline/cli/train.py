@@ -27,7 +27,8 @@ def train_entities_command(  # noqa: PLR0913 - the options of the command
     ],
     *,
     base: Annotated[
-        Path | None, typer.Option("--base", help="Folder of the GLiNER checkpoint to start from.")
+        Path | None,
+        typer.Option("--base", help="Folder of the GLiNER model to start from; else the shipped one."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="New folder for the model.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Only read and count the labelled texts.")] = False,
@@ -57,18 +58,21 @@ def train_entities_command(  # noqa: PLR0913 - the options of the command
     """
     if device not in ("auto", "cpu", "cuda"):
         raise typer.BadParameter("--device is auto, cpu or cuda")
+    from indexers.extractors.factory import default_model_dir
+
     run, training = _part("run"), _part("training")
     names = tuple(name.strip() for name in (labels or "").split(",") if name.strip())
     material = run.read_material(run.Wish(labelled=labelled, test=test, held_out=held_out, labels=names))
     if check:
         report = material.as_dict()
-    elif base is None or out is None:
-        raise WrongUsage("give --base, the checkpoint to start from, and --out, the new folder (or --check)")
+    elif out is None:
+        raise WrongUsage("give --out, a new folder for the model (or --check)")
     else:
         plan = training.Plan(
             epochs=epochs, batch=batch, learning_rate=learning_rate, device=device, threads=threads, seed=seed
         )
-        report = run.fine_tune(material, base=base, out=out, plan=plan, tell=_tell, say=_say)
+        start = base or default_model_dir()
+        report = run.fine_tune(material, base=start, out=out, plan=plan, tell=_tell, say=_say)
     if as_json:
         print_json(report)
     else:

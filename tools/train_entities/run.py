@@ -6,15 +6,16 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from indexers.errors import WrongUsage
 
 from .examine import examine
-from .examples import make_examples, split_held_out
+from .examples import MAX_LABELS, make_examples, split_held_out
 from .labelled import LabelledData, read_labelled
 from .metrics import Score
-from .training import Plan, Step, check_base, libraries, load_model, quiet, train
+from .training import Plan, Step, check_base, has_torch_weights, libraries, load_model, quiet, train
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,31 +71,48 @@ def fine_tune(
     check_out(out)
     libraries()
     quiet()
-    from .export import export
-
-    width = int(json.loads((base / "gliner_config.json").read_bytes())["max_width"])
-    made = make_examples(material.learn, max_width=width)
-    labels = sorted({label for asked in material.learn.asked for label in asked})
-    before = _examined(base, material.test, "torch", plan, say) if material.test.texts else {}
-    say(f"training on {len(made.examples)} windows of {len(material.learn.texts)} texts")
-    model = load_model(base, plan.device)
-    train(model, made.examples, plan, tell)
-    say("writing the model: torch weights and int8 ONNX")
-    export(model, base, out, labels)
-    after = _examined(out, material.test, "onnx", plan, say) if material.test.texts else {}
+    with TemporaryDirectory(prefix="hopline-train-") as folder:
+        start = _torch_checkpoint(base, Path(folder), say)
+        before = _examined(start, material.test, "torch", plan, say)
+        width = int(json.loads((start / "gliner_config.json").read_bytes())["max_width"])
+        made = make_examples(material.learn, max_width=width)
+        say(f"training on {len(made.examples)} windows of {len(material.learn.texts)} texts")
+        model = load_model(start, plan.device)
+        train(model, made.examples, plan, tell)
+        say("writing the model: torch weights and int8 ONNX")
+        _export(model, start, out, material.learn)
     return {
         **material.as_dict(),
         "windows": len(made.examples),
         "too_wide": made.too_wide,
         "out": str(out),
         "before": _report(before),
-        "after": _report(after),
+        "after": _report(_examined(out, material.test, "onnx", plan, say)),
     }
+
+
+def _torch_checkpoint(base: Path, work: Path, say: Callable[[str], None]) -> Path:
+    """`base`, or where that is int8 ONNX alone (as the shipped model) a checkpoint made of its weights."""
+    if has_torch_weights(base):
+        return base
+    from indexers.extractors.checkpoint import write_checkpoint
+
+    say(f"making a torch checkpoint of the int8 weights in {base}")
+    write_checkpoint(base, work)
+    return work
+
+
+def _export(model: Any, start: Path, out: Path, learnt: LabelledData) -> None:
+    from .export import export
+
+    export(model, start, out, sorted({label for asked in learnt.asked for label in asked})[:MAX_LABELS])
 
 
 def _examined(
     folder: Path, test: LabelledData, backend: str, plan: Plan, say: Callable[[str], None]
 ) -> Mapping[str, Score]:
+    if not test.texts:
+        return {}
     from indexers.extractors.factory import load_extractor
     from indexers.settings import ExtractorSettings
 

@@ -60,14 +60,17 @@ def libraries() -> tuple[Any, Any]:
 
 
 def check_base(base: Path) -> None:
-    """WrongUsage where nothing is there that can learn."""
+    """WrongUsage where nothing is there that can be trained on."""
     if not (base / "gliner_config.json").is_file():
         raise WrongUsage(f"--base: {base} holds no GLiNER checkpoint (no gliner_config.json)")
-    if not any((base / name).is_file() for name in ("model.safetensors", "pytorch_model.bin")):
+    if not has_torch_weights(base) and not any(base.glob("**/*.onnx")):
         raise WrongUsage(
-            f"--base: {base} holds no torch weights (model.safetensors or pytorch_model.bin); an int8 ONNX model, "
-            "as the shipped one, can't learn: take the checkpoint that it was made from, or another GLiNER model"
+            f"--base: {base} holds no weights (model.safetensors, pytorch_model.bin or int8 ONNX)"
         )
+
+
+def has_torch_weights(base: Path) -> bool:
+    return any((base / name).is_file() for name in ("model.safetensors", "pytorch_model.bin"))
 
 
 def load_model(base: Path, device: str) -> Any:
