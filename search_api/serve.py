@@ -39,6 +39,7 @@ from search_api.documents import Documents
 from search_api.entities.curating import Curation
 from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
+from search_api.entities.walking import Walks
 from search_api.metrics import ApiMetrics
 from search_api.reading import VaultLibrary
 from search_api.retrieval.query_vectors import QueryVectors
@@ -187,6 +188,7 @@ def _services(
         search=service,
         documents=Documents(gate, library),
         entities=Entities(gate),
+        walks=Walks(gate),
         curation=Curation(gate, producer, topics, VersionClock()),
         labelling=Labelling(gate, producer, topics, model_id=identify_extractor(settings.extractor)),
         readiness=Readiness(gate, embedder),

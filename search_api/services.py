@@ -15,6 +15,7 @@ from search_api.documents import Documents
 from search_api.entities.curating import Curation
 from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
+from search_api.entities.walking import Walks
 from search_api.metrics import ApiMetrics
 from search_api.retrieval.service import SearchService
 from search_api.settings import SearchSettings
@@ -54,6 +55,7 @@ class Services:
     search: SearchService
     documents: Documents
     entities: Entities
+    walks: Walks
     curation: Curation
     labelling: Labelling
     readiness: Readiness

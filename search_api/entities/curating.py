@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Final
 
 from indexers.domain.entities.curation import CurationKind
@@ -11,7 +13,7 @@ from indexers.errors import Transient
 from indexers.opensearch.gate import Gate, RowRef
 from indexers.opensearch.rows import EntityRow, Index
 from search_api.entities.models import CommandAnswer, MergeBody, RenameBody, UnmergeBody
-from search_api.entities.rows import entity_of, is_id, name_rows, names_of, no_such
+from search_api.entities.rows import all_names, entity_of, is_id, name_rows, no_such
 from search_api.problems import Problem, ProblemError, invalid_field, unavailable
 from streams.events import CurationCommand, encode, new_event_id, now_iso
 from streams.producer import EventProducer, OutgoingRecord
@@ -19,6 +21,12 @@ from streams.topics import Topics
 from streams.versions import VersionClock
 
 CURATORS: Final = frozenset({"curator", "admin"})
+#: Less than a request may take: the caller shall read what became of the command.
+_BROKER_SECONDS: Final = 4.0
+_AWAY: Final = "The broker is away or overloaded; nothing was accepted. Send it again."
+_UNCONFIRMED: Final = (
+    "The broker took too long to confirm it: it may still be carried out. To send it again does no harm."
+)
 
 
 def require_curator(principal: Principal) -> None:
@@ -55,16 +63,7 @@ class Curation:
         if body.merge_event_id is not None:
             keys = await self._merged_keys(principal, entity, body.merge_event_id)
         else:
-            rows = (
-                await name_rows(self._gate, principal, [body.name_id or ""])
-                if is_id(body.name_id or "")
-                else {}
-            )
-            name = rows.get(body.name_id or "")
-            if name is None or name.entity_id != entity.entity_id or name.name_id == entity.entity_id:
-                msg = "no alias of this entity: its canonical name can't leave, the others can leave it"
-                raise ProblemError(invalid_field("body.name_id", msg))
-            keys = [name.key, entity.key]
+            keys = await self._alias_keys(principal, entity, body.name_id or "")
         return await self._send(
             principal, entity, "unmerge", keys, undoes=body.merge_event_id, reason=body.reason
         )
@@ -95,14 +94,25 @@ class Curation:
             [row] = await self._gate.get_many(Index.PROPOSALS, [ref])
         if row is None:
             raise no_such("proposal")
-        entity = await entity_of(self._gate, principal, row.source["entity_id"])
+        rows = await name_rows(self._gate, principal, [row.source["entity_id"]])
+        if not rows:
+            raise no_such("proposal")
+        [entity] = rows.values()
         keys = [row.source["key"], row.source["other_key"]]
         return await self._send(principal, entity, kind, keys, reason=reason)
+
+    async def _alias_keys(self, principal: Principal, entity: EntityRow, name_id: str) -> list[str]:
+        rows = await name_rows(self._gate, principal, [name_id]) if is_id(name_id) else {}
+        name = rows.get(name_id)
+        if name is None or name.entity_id != entity.entity_id or name.name_id == entity.entity_id:
+            msg = "no alias of this entity: its canonical name can't leave, the others can leave it"
+            raise ProblemError(invalid_field("body.name_id", msg))
+        return [name.key, entity.key]
 
     async def _merged_keys(self, principal: Principal, entity: EntityRow, event_id: str) -> list[str]:
         ref = RowRef(principal=principal, row_id=event_id)
         [row] = await self._gate.get_many(Index.CURATION, [ref])
-        keys = {name.key for name in await names_of(self._gate, principal, entity.entity_id)}
+        keys = {name.key for name in await all_names(self._gate, principal, entity)}
         if (
             row is None
             or row.source["kind"] not in ("merge", "accept")
@@ -149,10 +159,27 @@ class Curation:
         return CommandAnswer(event_id=event.event_id)
 
 
-async def send(producer: EventProducer, records: Sequence[OutgoingRecord]) -> None:
-    """Raises 503 where the broker is away: then nothing was promised."""
-    try:
+async def reach(producer: EventProducer) -> None:
+    """Raises 503 where no broker answers; nothing was sent then."""
+    async with _answered(_AWAY):
+        await producer.start()
+
+
+async def send(
+    producer: EventProducer, records: Sequence[OutgoingRecord], *, unconfirmed: str = _UNCONFIRMED
+) -> None:
+    """Returns once the broker has confirmed. Raises 503, which says whether anything may have been taken."""
+    await reach(producer)
+    async with _answered(unconfirmed):
         await producer.send_all(records)
+
+
+@asynccontextmanager
+async def _answered(detail: str) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(_BROKER_SECONDS):
+            yield
     except Transient as fault:
-        detail = "The broker is away or overloaded; nothing was accepted. Send it again."
         raise ProblemError(unavailable("broker-unavailable", detail, fault.retry_after)) from fault
+    except TimeoutError as fault:
+        raise ProblemError(unavailable("broker-unavailable", detail)) from fault

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Final
 
-import msgspec
-
-from indexers.control import LabelsConflict, StoredLabels, change_labels, read_labels
+from indexers.control import LabelsConflict, StoredLabels, change_labels, check_labels, read_labels
 from indexers.domain.entities.labels import NamespaceLabels, from_value
 from indexers.domain.identity import EntityNamespace, Principal, Scope
 from indexers.extracted import extraction_progress
 from indexers.opensearch.gate import Gate
-from search_api.entities.curating import require_curator, send
+from search_api.entities.curating import reach, require_curator, send
 from search_api.entities.models import LabelsAnswer, LabelsBody, ProgressAnswer
 from search_api.entities.rows import no_such
 from search_api.problems import Problem, ProblemError, invalid_field
@@ -19,6 +18,14 @@ from streams.events import now_iso
 from streams.extract_requests import request_record
 from streams.producer import EventProducer
 from streams.topics import Topics
+
+#: Which label a fault speaks of, by its name.
+_LABEL_AT_FAULT: Final = re.compile(
+    r"label '(?P<name>[^']*)': (?P<what>prompt|the prompt|threshold|a description)"
+)
+_UNASKED: Final = (
+    "The labels are stored, but the broker didn't confirm the request to extract by them. Send them again."
+)
 
 
 class Labelling:
@@ -36,13 +43,14 @@ class Labelling:
         return await self._answer(stored)
 
     async def put(self, principal: Principal, owner: str, body: LabelsBody) -> LabelsAnswer:
-        """Stored first, then asked for: a broker that is away leaves labels whose extraction can be asked for again."""
+        """Stored first, then asked for. The same labels may be sent again, whatever version they are based on."""
         require_curator(principal)
         namespace = visible_namespace(principal, owner)
-        [before] = (await read_labels(self._gate, [namespace])).values()
-        if body.version is not None and body.version != before.labels.version:
-            raise ProblemError(_conflict(f"the labels are at version {before.labels.version} by now"))
         wanted = _wanted(body)
+        [before] = (await read_labels(self._gate, [namespace])).values()
+        if body.version not in (None, before.labels.version) and not _says_the_same(wanted, before.labels):
+            raise ProblemError(_conflict(f"the labels are at version {before.labels.version} by now"))
+        await reach(self._producer)
         progress = await extraction_progress(self._gate, namespace, self._model_id)
         try:
             stored = await change_labels(
@@ -50,9 +58,8 @@ class Labelling:
             )
         except LabelsConflict as conflict:
             raise ProblemError(_conflict(str(conflict))) from conflict
-        except ValueError as exc:
-            raise ProblemError(invalid_field("body", str(exc))) from exc
-        await send(self._producer, [request_record(self._topics, namespace, reason="labels_changed")])
+        request = request_record(self._topics, namespace, reason="labels_changed")
+        await send(self._producer, [request], unconfirmed=_UNASKED)
         return await self._answer(stored)
 
     async def _answer(self, stored: StoredLabels) -> LabelsAnswer:
@@ -66,6 +73,7 @@ class Labelling:
             version=stored.labels.version,
             updated_by=stored.updated_by,
             updated_at=stored.updated_at,
+            problem=stored.problem,
             progress=ProgressAnswer(done=progress.done, total=progress.total),
         )
 
@@ -88,11 +96,33 @@ def visible_namespace(principal: Principal, owner: str) -> EntityNamespace:
 
 
 def _wanted(body: LabelsBody) -> NamespaceLabels:
-    value: dict[str, Any] = {"labels": body.labels, "patterns": body.patterns}
+    """Raises 422 that names the field."""
     try:
-        return msgspec.structs.replace(from_value(value), retired=(), version=0)
+        labels = from_value(body.model_dump(include={"labels", "patterns"}))
+        check_labels(labels)
     except ValueError as exc:
-        raise ProblemError(invalid_field("body", str(exc).replace("$", "body"))) from exc
+        raise ProblemError(invalid_field(_field_at_fault(str(exc), body), str(exc))) from exc
+    return labels
+
+
+def _field_at_fault(fault: str, body: LabelsBody) -> str:
+    found = _LABEL_AT_FAULT.match(fault)
+    names = [label.name for label in body.labels]
+    if found is not None and found["name"] in names:
+        field = found["what"].split()[-1]
+        return f"body.labels.{names.index(found['name'])}.{field}"
+    if fault.startswith("pattern of "):
+        at = [
+            place
+            for place, rule in enumerate(body.patterns)
+            if fault.startswith(f"pattern of {rule.label!r}")
+        ]
+        return f"body.patterns.{at[0]}.pattern" if len(at) == 1 else "body.patterns"
+    return "body.labels"
+
+
+def _says_the_same(wanted: NamespaceLabels, stored: NamespaceLabels) -> bool:
+    return (wanted.labels, wanted.patterns) == (stored.labels, stored.patterns)
 
 
 def _conflict(detail: str) -> Problem:

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
+from indexers.domain.entities.labels import (
+    DEFAULT_THRESHOLD,
+    DESCRIPTION_MAX_CHARS,
+    LABELS_MAX,
+    PATTERN_MAX_CHARS,
+    PATTERNS_MAX,
+    THRESHOLD_MIN,
+)
 from search_api.models import Answer, DocumentName
+from search_api.requests import Request, clean_query, clean_text
 
 NAME_MAX_CHARS = 200
 REASON_MAX_CHARS = 500
@@ -160,11 +169,14 @@ class ProposalsAnswer(Answer):
     next_cursor: str | None
 
 
-class Body(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
+class Body(Request):
+    model_config = ConfigDict(str_strip_whitespace=True)
 
 
-Reason = Annotated[str | None, Field(max_length=REASON_MAX_CHARS, description="Why, for the audit.")]
+Reason = Annotated[
+    Annotated[str, Field(max_length=REASON_MAX_CHARS), AfterValidator(clean_text)] | None,
+    Field(description="Why, for the audit."),
+]
 
 
 class DecisionBody(Body):
@@ -179,23 +191,45 @@ class MergeBody(Body):
 class UnmergeBody(Body):
     """Exactly one of the two: the merge that is taken back, or the name that leaves the entity."""
 
-    merge_event_id: str | None = Field(
-        None, max_length=128, description="`event_id` of the merge or acceptance."
+    merge_event_id: Annotated[str, Field(max_length=128), AfterValidator(clean_text)] | None = Field(
+        None, description="`event_id` of the merge or acceptance."
     )
     name_id: str | None = Field(None, description="One of the entity's aliases.")
     reason: Reason = None
 
 
 class RenameBody(Body):
-    name: str = Field(min_length=1, max_length=NAME_MAX_CHARS, description="How people shall read it.")
+    name: Annotated[str, Field(max_length=NAME_MAX_CHARS), AfterValidator(clean_query)] = Field(
+        description="How people shall read it."
+    )
     reason: Reason = None
+
+
+class LabelBody(Body):
+    """A kind of thing that the model looks for."""
+
+    name: str = Field(max_length=64, description="Letters, digits, `_`, `.` and `-`.")
+    prompt: str = Field(
+        "", max_length=100, description="What the model reads, in a few plain words; else the name."
+    )
+    threshold: float = Field(
+        DEFAULT_THRESHOLD, ge=THRESHOLD_MIN, le=1, description="Least confidence of a mention."
+    )
+    description: str = Field("", max_length=DESCRIPTION_MAX_CHARS, description="For people.")
+
+
+class PatternBody(Request):
+    """What the regular expression finds is named so, whatever the model says."""
+
+    label: str = Field(max_length=64)
+    pattern: str = Field(min_length=1, max_length=PATTERN_MAX_CHARS)
 
 
 class LabelsBody(Body):
     """What is looked for. `version`: of the labels that this is based on; another one by now is 409."""
 
-    labels: list[dict[str, Any]]
-    patterns: list[dict[str, Any]] = []
+    labels: list[LabelBody] = Field(max_length=LABELS_MAX)
+    patterns: list[PatternBody] = Field([], max_length=PATTERNS_MAX)
     version: int | None = None
 
 
@@ -212,4 +246,7 @@ class LabelsAnswer(Answer):
     version: int
     updated_by: str | None
     updated_at: str | None
+    problem: str | None = Field(
+        description="Why what is stored can't be used, else null. Nothing is extracted until it is mended."
+    )
     progress: ProgressAnswer

@@ -1,50 +1,51 @@
-"""Entities, where they are mentioned, what is said of them, and what may be one. Reads only."""
+"""Entities found and read, what curators did about them, and what may be one. Reads only."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from indexers.domain.entities.names import name_key
 from indexers.domain.identity import Principal
-from indexers.opensearch.gate import Gate, GatedSearch
+from indexers.opensearch.gate import Gate, GatedSearch, SearchHit
 from indexers.opensearch.rows import EntityRow, Index
-from search_api.cursor import fingerprint
 from search_api.entities.models import (
     CommandState,
-    DocumentMentionAnswer,
-    DocumentMentionsAnswer,
     EntitiesAnswer,
     EntityAnswer,
+    EntityLine,
     HistoryAnswer,
     HistoryEntry,
-    MentionAnswer,
-    MentionsAnswer,
     NameAnswer,
-    PlaceAnswer,
     ProposalAnswer,
     ProposalsAnswer,
-    RelationAnswer,
-    RelationEnd,
-    RelationsAnswer,
 )
+from search_api.entities.paging import RowList, SortKey, read_page
 from search_api.entities.rows import (
+    all_names,
     canonical_rows,
-    document_name,
     entity_of,
     entity_row,
-    is_id,
     line_of,
-    list_page,
-    living_documents,
-    names_of,
-    no_such,
+    shown_names,
 )
 
 _ALIASES_SHOWN: Final = 100
 _HISTORY_SHOWN: Final = 100
 #: Names looked at for the words of a query: several may be of one entity.
 _NAMES_LOOKED_AT: Final = 200
-_BY_WEIGHT: Final = ({"weight": "desc"}, {"doc_id": "asc"}, {"name_id": "asc"})
+#: Names are normalised by the kind of their label: one label of each kind.
+_KINDS: Final = ("concept", "person", "organization", "code")
+#: A name that is just the words comes before all that only hold them.
+_EXACT_BOOST: Final = 1_000.0
+_BY_COUNT: Final = (SortKey(field="mention_count", kind="whole"), SortKey(field="name_id"))
+_BY_LIKENESS: Final = (
+    SortKey(field="similarity", kind="fraction"),
+    SortKey(field="entity_id"),
+    SortKey(field="other_id"),
+    SortKey(field="key"),
+    SortKey(field="other_key"),
+)
 
 
 class Entities:
@@ -54,12 +55,12 @@ class Entities:
         self._gate = gate
 
     async def get(self, principal: Principal, entity_id: str) -> EntityAnswer:
+        """Blocked ones too: that is how one is looked at before it is unblocked."""
         row = await entity_of(self._gate, principal, entity_id)
-        names = await names_of(self._gate, principal, row.entity_id)
+        names = await shown_names(self._gate, principal, row.entity_id, _ALIASES_SHOWN + 1)
         others = [name for name in names if name.name_id != row.entity_id]
-        line = line_of(row)
         return EntityAnswer(
-            **line.model_dump(exclude={"matched"}),
+            **line_of(row).model_dump(exclude={"matched"}),
             aliases=[_name(name) for name in others[:_ALIASES_SHOWN]],
         )
 
@@ -75,100 +76,30 @@ class Entities:
         cursor: str | None,
     ) -> EntitiesAnswer:
         """Without words: those with most mentions first. With words: the best first, one page."""
-        terms: list[dict[str, Any]] = [{"term": {"blocked": blocked}}]
-        if label is not None:
-            terms.append({"term": {"label": label}})
-        if namespace is not None:
-            terms.append({"term": {"namespace": namespace}})
+        terms = [{"term": {"blocked": blocked}}, *_only(label=label, namespace=namespace)]
         if words is not None:
-            return await self._named(principal, words, terms, size)
-        query = {"bool": {"filter": [*terms, {"term": {"canonical": True}}]}}
-        list_name = fingerprint(
-            "entities", principal.tenant_id, principal.agent_id, label, namespace, blocked
+            found = await self._named(principal, words, label, terms)
+            lines = [line for line in found if line.blocked is blocked]
+            return EntitiesAnswer(entities=lines[:size], next_cursor=None)
+        rows = RowList(
+            name=("entities", label, namespace, blocked),
+            index=Index.ENTITIES,
+            query={"bool": {"filter": [*terms, {"term": {"canonical": True}}]}},
+            sort=_BY_COUNT,
         )
-        sort = ({"mention_count": "desc"}, {"name_id": "asc"})
-        hits, following = await list_page(
-            self._gate, principal, Index.ENTITIES, query, sort,
-            list_name=list_name, cursor=cursor, size=size,
-        )  # fmt: skip
-        return EntitiesAnswer(
-            entities=[line_of(entity_row(hit.source)) for hit in hits], next_cursor=following
-        )
-
-    async def mentions(
-        self, principal: Principal, entity_id: str, *, size: int, cursor: str | None
-    ) -> MentionsAnswer:
-        """The strongest first. Edges of a version that its document has left behind are passed over."""
-        row = await entity_of(self._gate, principal, entity_id)
-        names = await names_of(self._gate, principal, row.entity_id)
-        query = {"bool": {"filter": [{"terms": {"name_id": [name.name_id for name in names]}}]}}
-        list_name = fingerprint("mentions", principal.tenant_id, principal.agent_id, row.entity_id)
-        hits, following = await list_page(
-            self._gate, principal, Index.MENTIONS, query, _BY_WEIGHT,
-            list_name=list_name, cursor=cursor, size=size,
-        )  # fmt: skip
-        documents = await living_documents(self._gate, principal, [h.source["doc_id"] for h in hits])
-        shown = [
-            _mention(h.source, documents[h.source["doc_id"]]) for h in hits if _stands(h.source, documents)
-        ]
-        return MentionsAnswer(mentions=shown, next_cursor=following)
-
-    async def mentioned_in(
-        self, principal: Principal, doc_id: str, *, size: int, cursor: str | None
-    ) -> DocumentMentionsAnswer:
-        """What one document mentions, the strongest first; blocked entities are left out."""
-        documents = await living_documents(self._gate, principal, [doc_id]) if is_id(doc_id) else {}
-        if doc_id not in documents:
-            raise no_such("document")
-        version = documents[doc_id]["version"]
-        query = {"bool": {"filter": [{"term": {"doc_id": doc_id}}, {"term": {"version": version}}]}}
-        list_name = fingerprint("mentioned", principal.tenant_id, principal.agent_id, doc_id)
-        hits, following = await list_page(
-            self._gate, principal, Index.MENTIONS, query, _BY_WEIGHT,
-            list_name=list_name, cursor=cursor, size=size,
-        )  # fmt: skip
-        entities = await canonical_rows(self._gate, principal, [hit.source["name_id"] for hit in hits])
-        shown = [
-            _mentioned(hit.source, entity)
-            for hit in hits
-            if (entity := entities.get(hit.source["name_id"])) is not None and not entity.blocked
-        ]
-        return DocumentMentionsAnswer(mentions=shown, next_cursor=following)
-
-    async def relations(
-        self, principal: Principal, entity_id: str, *, size: int, cursor: str | None
-    ) -> RelationsAnswer:
-        """Relations with the entity on either side, by type."""
-        row = await entity_of(self._gate, principal, entity_id)
-        ids = [name.name_id for name in await names_of(self._gate, principal, row.entity_id)]
-        either = [{"terms": {"subject_id": ids}}, {"terms": {"object_id": ids}}]
-        query = {"bool": {"filter": [{"bool": {"should": either, "minimum_should_match": 1}}]}}
-        sort = ({"relation_type": "asc"}, {"doc_id": "asc"}, {"subject_id": "asc"}, {"object_id": "asc"})
-        list_name = fingerprint("relations", principal.tenant_id, principal.agent_id, row.entity_id)
-        hits, following = await list_page(
-            self._gate, principal, Index.RELATIONS, query, sort,
-            list_name=list_name, cursor=cursor, size=size,
-        )  # fmt: skip
-        documents = await living_documents(self._gate, principal, [h.source["doc_id"] for h in hits])
-        sources = [hit.source for hit in hits if _stands(hit.source, documents)]
-        ends = [source[side] for source in sources for side in ("subject_id", "object_id")]
-        entities = await canonical_rows(self._gate, principal, ends)
-        return RelationsAnswer(
-            relations=[_relation(source, documents[source["doc_id"]], entities) for source in sources],
-            next_cursor=following,
-        )
+        lines, following = await read_page(self._gate, principal, rows, _lines, cursor=cursor, size=size)
+        return EntitiesAnswer(entities=lines, next_cursor=following)
 
     async def history(self, principal: Principal, entity_id: str) -> HistoryAnswer:
         """What curators said about any of the entity's names."""
         row = await entity_of(self._gate, principal, entity_id)
-        keys = [name.key for name in await names_of(self._gate, principal, row.entity_id)]
-        terms = [
-            {"term": {"namespace": row.namespace}},
-            {"term": {"label": row.label}},
-            {"terms": {"keys": keys}},
-        ]
+        keys = [name.key for name in await all_names(self._gate, principal, row)]
         body = {
-            "query": {"bool": {"filter": terms}},
+            "query": {
+                "bool": {
+                    "filter": [*_only(label=row.label, namespace=row.namespace), {"terms": {"keys": keys}}]
+                }
+            },
             "size": _HISTORY_SHOWN,
             "sort": [{"version": "desc"}, {"event_id": "desc"}],
             "track_total_hits": False,
@@ -192,96 +123,58 @@ class Entities:
         size: int,
         cursor: str | None,
     ) -> ProposalsAnswer:
-        """The most alike first."""
-        terms = [
-            {"term": {name: value}} for name, value in (("label", label), ("namespace", namespace)) if value
-        ]
-        query = {"bool": {"filter": terms}} if terms else {"match_all": {}}
-        list_name = fingerprint("proposals", principal.tenant_id, principal.agent_id, label, namespace)
-        sort = ({"similarity": "desc"}, {"entity_id": "asc"}, {"other_id": "asc"})
-        hits, following = await list_page(
-            self._gate, principal, Index.PROPOSALS, query, sort,
-            list_name=list_name, cursor=cursor, size=size,
-        )  # fmt: skip
-        ids = [hit.source[side] for hit in hits for side in ("entity_id", "other_id")]
-        entities = await canonical_rows(self._gate, principal, ids)
-        return ProposalsAnswer(
-            proposals=[
-                _proposal(hit.row_id, hit.source, entities)
-                for hit in hits
-                if {hit.source["entity_id"], hit.source["other_id"]} <= set(entities)
-            ],
-            next_cursor=following,
+        """The most alike first; without those of blocked entities, and of names that are one by now."""
+        rows = RowList(
+            name=("proposals", label, namespace),
+            index=Index.PROPOSALS,
+            query={"bool": {"filter": _only(label=label, namespace=namespace)}},
+            sort=_BY_LIKENESS,
         )
 
+        async def show(hits: Sequence[SearchHit]) -> list[ProposalAnswer | None]:
+            ids = [hit.source[side] for hit in hits for side in ("entity_id", "other_id")]
+            entities = await canonical_rows(self._gate, principal, ids)
+            return [_proposal(hit.row_id, hit.source, entities) for hit in hits]
+
+        shown, following = await read_page(self._gate, principal, rows, show, cursor=cursor, size=size)
+        return ProposalsAnswer(proposals=shown, next_cursor=following)
+
     async def _named(
-        self, principal: Principal, words: str, terms: list[dict[str, Any]], size: int
-    ) -> EntitiesAnswer:
+        self, principal: Principal, words: str, label: str | None, terms: list[dict[str, Any]]
+    ) -> list[EntityLine]:
+        kinds = _KINDS if label is None else (label,)
+        keys = sorted({key for kind in kinds if (key := name_key(words, kind))})
         match = {"multi_match": {"query": words, "fields": ["name", "name.code^2"], "type": "most_fields"}}
+        exact = {"terms": {"key": keys, "boost": _EXACT_BOOST}}
         body = {
-            "query": {"bool": {"must": [match], "filter": terms}},
+            "query": {"bool": {"should": [match, exact], "minimum_should_match": 1, "filter": terms}},
             "size": _NAMES_LOOKED_AT,
             "sort": [{"_score": "desc"}, {"mentions": "desc"}, {"name_id": "asc"}],
+            "_source": {"excludes": ["grams"]},
             "track_total_hits": False,
         }
         search = GatedSearch(principal=principal, index=Index.ENTITIES, body=body)
         [page] = await self._gate.search_many([search])
-        best: dict[str, EntityRow] = {}
-        for hit in page.hits:
-            row = entity_row(hit.source)
-            best.setdefault(row.entity_id, row)
-        chosen = list(best.values())[:size]
-        entities = await canonical_rows(self._gate, principal, [row.name_id for row in chosen])
-        return EntitiesAnswer(
-            entities=[
-                line_of(entities[row.name_id], matched=row.name) for row in chosen if row.name_id in entities
-            ],
-            next_cursor=None,
-        )
+        found = {row.name_id: row for row in (entity_row(hit.source) for hit in page.hits)}
+        entities = await canonical_rows(self._gate, principal, found)
+        best: dict[str, EntityLine] = {}
+        for name_id, row in found.items():
+            if name_id in entities:
+                line = line_of(entities[name_id], matched=row.name)
+                best.setdefault(line.entity_id, line)
+        return list(best.values())
+
+
+async def _lines(hits: Sequence[SearchHit]) -> list[EntityLine | None]:
+    return [line_of(entity_row(hit.source)) for hit in hits]
+
+
+def _only(**values: str | None) -> list[dict[str, Any]]:
+    return [{"term": {name: value}} for name, value in values.items() if value is not None]
 
 
 def _name(row: EntityRow) -> NameAnswer:
     return NameAnswer(name_id=row.name_id, name=row.name, mentions=row.mentions)
-
-
-def _stands(source: Mapping[str, Any], documents: Mapping[str, Mapping[str, Any]]) -> bool:
-    document = documents.get(source["doc_id"])
-    return document is not None and document["version"] == source["version"]
-
-
-def _mention(source: Mapping[str, Any], document: Mapping[str, Any]) -> MentionAnswer:
-    fields = {name: source[name] for name in _SHOWN}
-    places = [PlaceAnswer(**place) for place in source["occurrences"]]
-    return MentionAnswer(document=document_name(document), name_id=source["name_id"], places=places, **fields)
-
-
-def _mentioned(source: Mapping[str, Any], entity: EntityRow) -> DocumentMentionAnswer:
-    return DocumentMentionAnswer(entity=line_of(entity), **{name: source[name] for name in _SHOWN})
-
-
-_SHOWN: Final = ("surface", "weight", "sentence", "start", "end", "count", "source")
-
-
-def _relation(
-    source: Mapping[str, Any], document: Mapping[str, Any], entities: Mapping[str, EntityRow]
-) -> RelationAnswer:
-    def end(side: str) -> RelationEnd:
-        entity = entities.get(source[f"{side}_id"])
-        return RelationEnd(
-            entity_id=None if entity is None else entity.entity_id,
-            name=source[side],
-            label=source[f"{side}_label"],
-        )
-
-    return RelationAnswer(
-        subject=end("subject"),
-        relation_type=source["relation_type"],
-        object=end("object"),
-        quote=source["quote"],
-        start=source["start"],
-        end=source["end"],
-        document=document_name(document),
-    )
 
 
 def _entry(source: Mapping[str, Any]) -> HistoryEntry:
@@ -289,13 +182,20 @@ def _entry(source: Mapping[str, Any]) -> HistoryEntry:
     return HistoryEntry(names=source["keys"], **{name: source[name] for name in fields})
 
 
-def _proposal(row_id: str, source: Mapping[str, Any], entities: Mapping[str, EntityRow]) -> ProposalAnswer:
+def _proposal(
+    row_id: str, source: Mapping[str, Any], entities: Mapping[str, EntityRow]
+) -> ProposalAnswer | None:
+    entity, other = entities.get(source["entity_id"]), entities.get(source["other_id"])
+    if entity is None or other is None or entity.blocked or other.blocked:
+        return None
+    if entity.entity_id == other.entity_id:
+        return None
     return ProposalAnswer(
         proposal_id=row_id,
         label=source["label"],
         namespace=source["namespace"],
-        entity=line_of(entities[source["entity_id"]]),
-        other=line_of(entities[source["other_id"]]),
+        entity=line_of(entity),
+        other=line_of(other),
         similarity=source["similarity"],
         reason=source["reason"],
     )

@@ -1,28 +1,34 @@
-"""Names, entities and mentions as the store has them, for one principal. Blocked names are shown where it says so."""
+"""Names, entities and documents as the store has them, for one principal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
 import msgspec
 
 from indexers.domain.identity import Principal
-from indexers.opensearch.gate import Gate, GatedSearch, RowRef, SearchHit
+from indexers.opensearch.gate import Gate, GatedSearch, RowRef
 from indexers.opensearch.rows import EntityRow, Index
-from search_api.cursor import ListPosition, decode_list_cursor, encode_cursor
 from search_api.entities.models import EntityLine
 from search_api.models import DocumentName
-from search_api.problems import Problem, ProblemError, invalid_field
+from search_api.problems import Problem, ProblemError
 
 #: All but what similar names are found by.
 ENTITY_FIELDS: Final = tuple(name for name in EntityRow.__struct_fields__ if name != "grams")
 _DOCUMENT_FIELDS: Final = ("doc_id", "title", "path", "version", "deleted")
-#: Names of one entity that a query names; more of them are rarer spellings.
-NAMES_MAX: Final = 500
-#: Values of one `terms` query.
-TERMS_MAX: Final = 10_000
+#: Names of one entity that a query names, of one page of the engine; more of them are the rarest spellings.
+NAMES_MAX: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityName:
+    """One of an entity's names; `key`: normalised."""
+
+    name_id: str
+    key: str
 
 
 def no_such(what: str) -> ProblemError:
@@ -64,25 +70,27 @@ async def name_rows(gate: Gate, principal: Principal, name_ids: Iterable[str]) -
 async def entity_of(gate: Gate, principal: Principal, entity_id: str) -> EntityRow:
     """The canonical row of the entity that has a name of this id. Raises 404."""
     if is_id(entity_id):
-        rows = await name_rows(gate, principal, [entity_id])
-        row = rows.get(entity_id)
-        if row is not None and row.entity_id != entity_id:
-            row = (await name_rows(gate, principal, [row.entity_id])).get(row.entity_id)
-        if row is not None:
-            return row
+        found = await canonical_rows(gate, principal, [entity_id])
+        if entity_id in found:
+            return found[entity_id]
     raise no_such("entity")
 
 
-async def names_of(gate: Gate, principal: Principal, entity_id: str) -> list[EntityRow]:
-    """All names of an entity, those with most mentions first, at most `NAMES_MAX`."""
-    body = {
-        "query": {"term": {"entity_id": entity_id}},
-        "size": NAMES_MAX,
-        "sort": [{"mentions": "desc"}, {"name_id": "asc"}],
-        "track_total_hits": False,
-    }
+async def shown_names(gate: Gate, principal: Principal, entity_id: str, size: int) -> list[EntityRow]:
+    """Names of an entity, those with most mentions first."""
+    body = _names_body(entity_id, size)
     [page] = await gate.search_many([GatedSearch(principal=principal, index=Index.ENTITIES, body=body)])
     return [entity_row(hit.source) for hit in page.hits]
+
+
+async def all_names(gate: Gate, principal: Principal, row: EntityRow) -> list[EntityName]:
+    """Of the entity with this canonical row: itself, and its aliases as far as a search shows them."""
+    body = _names_body(row.entity_id, NAMES_MAX) | {"_source": ["name_id", "key"]}
+    [page] = await gate.search_many([GatedSearch(principal=principal, index=Index.ENTITIES, body=body)])
+    found = {row.name_id: EntityName(name_id=row.name_id, key=row.key)}
+    for hit in page.hits:
+        found[hit.source["name_id"]] = EntityName(name_id=hit.source["name_id"], key=hit.source["key"])
+    return list(found.values())
 
 
 async def canonical_rows(gate: Gate, principal: Principal, name_ids: Iterable[str]) -> dict[str, EntityRow]:
@@ -110,32 +118,10 @@ def entity_row(source: Mapping[str, Any]) -> EntityRow:
     return msgspec.convert({"grams": [], **source}, EntityRow)
 
 
-async def list_page(  # noqa: PLR0913 - what a list is, and where in it
-    gate: Gate,
-    principal: Principal,
-    index: Index,
-    query: Mapping[str, Any],
-    sort: Sequence[Mapping[str, str]],
-    *,
-    list_name: str,
-    cursor: str | None,
-    size: int,
-) -> tuple[list[SearchHit], str | None]:
-    """A page of rows in a total order, and the cursor of the following one."""
-    body: dict[str, Any] = {
-        "query": dict(query),
-        "size": size + 1,
-        "_source": {"excludes": ["grams"]},
-        "sort": [dict(key) for key in sort],
+def _names_body(entity_id: str, size: int) -> dict[str, Any]:
+    return {
+        "query": {"term": {"entity_id": entity_id}},
+        "size": size,
+        "sort": [{"mentions": "desc"}, {"name_id": "asc"}],
         "track_total_hits": False,
     }
-    if cursor is not None:
-        try:
-            body["search_after"] = decode_list_cursor(cursor, list_name, length=len(sort)).after
-        except ValueError as exc:
-            raise ProblemError(invalid_field("query.cursor", str(exc))) from exc
-    [page] = await gate.search_many([GatedSearch(principal=principal, index=index, body=body)])
-    hits = page.hits[:size]
-    if len(page.hits) <= size:
-        return hits, None
-    return hits, encode_cursor(ListPosition(after=[str(value) for value in hits[-1].sort]), list_name)

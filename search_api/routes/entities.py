@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
+from pydantic import AfterValidator
 
 from search_api.entities.models import (
     CommandAnswer,
@@ -21,6 +22,8 @@ from search_api.entities.models import (
     RenameBody,
     UnmergeBody,
 )
+from search_api.problems import ProblemError, invalid_field
+from search_api.requests import clean_query
 from search_api.routes.documents import Cursor, DocId
 from search_api.routes.shared import PrincipalDep, ServicesDep, bearer, problems, require_json
 
@@ -44,7 +47,8 @@ async def list_entities(  # noqa: PLR0913 - one argument per query parameter
     *,
     q: Annotated[
         str | None,
-        Query(min_length=1, max_length=200, description="Words of a name; the best matches, one page."),
+        Query(max_length=200, description="Words of a name; the best matches, one page without a cursor."),
+        AfterValidator(clean_query),
     ] = None,
     label: Label = None,
     namespace: Owner = None,
@@ -54,7 +58,9 @@ async def list_entities(  # noqa: PLR0913 - one argument per query parameter
     page_size: PageSize = 50,
     cursor: Cursor = None,
 ) -> EntitiesAnswer:
-    """Those with most mentions first, or with `q` those whose name or alias fits best."""
+    """Those with most mentions first, or with `q` those whose name or alias fits best: just these words first."""
+    if q is not None and cursor is not None:
+        raise ProblemError(invalid_field("query.cursor", "with `q` there is one page, and no cursor of it"))
     return await services.entities.find(
         principal, words=q, label=label, namespace=namespace, blocked=blocked, size=page_size, cursor=cursor
     )
@@ -130,7 +136,7 @@ async def get_mentions(
     cursor: Cursor = None,
 ) -> MentionsAnswer:
     """Documents with the sentence that names it, the most certain first. A page may be shorter than asked."""
-    return await services.entities.mentions(principal, entity_id, size=page_size, cursor=cursor)
+    return await services.walks.mentions(principal, entity_id, size=page_size, cursor=cursor)
 
 
 @router.get("/{entity_id}/relations", summary="What is said of an entity", responses=_READ)
@@ -143,7 +149,7 @@ async def get_relations(
     cursor: Cursor = None,
 ) -> RelationsAnswer:
     """Relations that somebody wrote, each with the quote that says so."""
-    return await services.entities.relations(principal, entity_id, size=page_size, cursor=cursor)
+    return await services.walks.relations(principal, entity_id, size=page_size, cursor=cursor)
 
 
 @router.get("/{entity_id}/history", summary="What curators did", responses=_READ)
@@ -220,4 +226,4 @@ async def get_document_mentions(
     cursor: Cursor = None,
 ) -> DocumentMentionsAnswer:
     """Entities that the document's present version names, the most certain first, each with its sentence."""
-    return await services.entities.mentioned_in(principal, doc_id, size=page_size, cursor=cursor)
+    return await services.walks.mentioned_in(principal, doc_id, size=page_size, cursor=cursor)
