@@ -135,32 +135,49 @@ def heads_among(keys: Iterable[str]) -> set[str]:
     return {key for key in keys if key.endswith(_HEAD_MARK)}
 
 
-def names_said(said: Sequence[Said], names: Collection[str]) -> set[str]:
-    """Those of the names that the text says, also within or across one another."""
-    begins = _by_first(names)
-    return {
-        " ".join(tokens)
-        for piece in said
-        for at in range(len(piece.keys))
-        for tokens in _names_at(piece.keys, at, begins)
-    }
+class NameSet:
+    """Names made ready to be looked for in many texts."""
 
+    def __init__(self, names: Iterable[str]) -> None:
+        self._begins: dict[str, list[tuple[str, ...]]] = {}
+        for name in names:
+            tokens = tuple(name.split(" "))
+            self._begins.setdefault(tokens[0], []).append(tokens)
 
-def places(said: Sequence[Said], names: Collection[str]) -> list[Place]:
-    """Where the text says names: longest first, from left to right, no token twice."""
-    begins = _by_first(names)
-    found: list[Place] = []
-    for piece in said:
-        at = 0
-        while at < len(piece.keys):
-            best = max(_names_at(piece.keys, at, begins), key=lambda t: (len(t), len(t[-1])), default=None)
-            if best is None:
-                at += 1
-                continue
-            end = at + len(best)
-            found.append(Place(" ".join(best), piece.starts[at], _end(piece, end - 1, best[-1])))
-            at = end
-    return found
+    def said_in(self, said: Sequence[Said]) -> set[str]:
+        """Names that the text says, also within or across one another."""
+        return {
+            " ".join(tokens)
+            for piece in said
+            for at in range(len(piece.keys))
+            for tokens in self._names_at(piece.keys, at)
+        }
+
+    def places_in(self, said: Sequence[Said]) -> list[Place]:
+        """Where the text says names: longest first, from left to right, no token twice."""
+        found: list[Place] = []
+        for piece in said:
+            at = 0
+            while at < len(piece.keys):
+                best = max(self._names_at(piece.keys, at), key=_length, default=None)
+                if best is None:
+                    at += 1
+                    continue
+                end = at + len(best)
+                found.append(Place(" ".join(best), piece.starts[at], _end(piece, end - 1, best[-1])))
+                at = end
+        return found
+
+    def _names_at(self, keys: Sequence[str], at: int) -> Iterator[tuple[str, ...]]:
+        for form in _forms(keys[at]):
+            for tokens in self._begins.get(form, ()):
+                end = at + len(tokens)
+                if (
+                    end <= len(keys)
+                    and tokens[-1] in _forms(keys[end - 1])
+                    and (len(tokens) == 1 or tokens[:-1] == tuple(keys[at : end - 1]))
+                ):
+                    yield tokens
 
 
 def indexed_text(said: Sequence[Said]) -> str:
@@ -231,24 +248,5 @@ def _head(tokens: Sequence[str]) -> str:
     return " ".join(tokens) + _HEAD_MARK
 
 
-def _by_first(names: Collection[str]) -> dict[str, list[tuple[str, ...]]]:
-    """Names by their first token: of a name of one token that may be a stem."""
-    begins: dict[str, list[tuple[str, ...]]] = {}
-    for name in names:
-        tokens = tuple(name.split(" "))
-        begins.setdefault(tokens[0], []).append(tokens)
-    return begins
-
-
-def _names_at(
-    keys: Sequence[str], at: int, begins: dict[str, list[tuple[str, ...]]]
-) -> Iterator[tuple[str, ...]]:
-    for form in _forms(keys[at]):
-        for tokens in begins.get(form, ()):
-            end = at + len(tokens)
-            if (
-                end <= len(keys)
-                and tokens[-1] in _forms(keys[end - 1])
-                and (len(tokens) == 1 or tokens[:-1] == tuple(keys[at : end - 1]))
-            ):
-                yield tokens
+def _length(tokens: tuple[str, ...]) -> tuple[int, int]:
+    return len(tokens), len(tokens[-1])

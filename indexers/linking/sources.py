@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
@@ -13,8 +14,11 @@ import msgspec
 from indexers.domain.identity import DocumentKey, Namespace, Principal, Scope, TenantId
 from indexers.domain.names import name_key, with_suffix
 from indexers.opensearch.find import DOCUMENTS_MAX, Wanted, find_all, find_pages
-from indexers.opensearch.gate import Gate
+from indexers.opensearch.gate import Gate, RowWrite
 from indexers.opensearch.rows import Index, LinkRow
+
+#: Nobody wrote these as links: they have rules of their own (indexers.linking.unlinked).
+UNLINKED: dict[str, Any] = {"term": {"link_type": "unlinked_mention"}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +53,7 @@ def naming_query(namespace: Namespace, documents: Sequence[ChangedDocument]) -> 
     return {
         "bool": {
             "filter": [*_authors(namespace), {"bool": {"should": named, "minimum_should_match": 1}}],
+            "must_not": [UNLINKED],
         }
     }
 
@@ -63,7 +68,7 @@ def outdated_query(documents: Iterable[ChangedDocument]) -> dict[str, Any]:
             {"range": {"version": {bound: document.version}}},
         ]
         clauses.append({"bool": {"filter": terms}})
-    return {"bool": {"should": clauses, "minimum_should_match": 1}}
+    return {"bool": {"should": clauses, "minimum_should_match": 1, "must_not": [UNLINKED]}}
 
 
 async def links_naming(
@@ -92,6 +97,21 @@ async def outdated_links(gate: Gate, tenant_id: TenantId, documents: Sequence[Ch
         for members in slices
     ]
     return [row.row_id for rows in await find_all(gate, wanted) for row in rows]
+
+
+def link_removal(tenant_id: TenantId, row_id: str) -> RowWrite:
+    """An edge's id names its document's version, so removing it is right whatever has happened to the row.
+
+    Its version is the clock's: rows that are created and replaced count from 1, or from what they were
+    removed with, always below.
+    """
+    return RowWrite(
+        principal=Principal.pipeline(tenant_id),
+        index=Index.LINKS,
+        row_id=row_id,
+        action="delete",
+        version=time.time_ns(),
+    )
 
 
 def stored_link(row_id: str, source: dict[str, Any], seq_no: int, primary_term: int) -> StoredLink:

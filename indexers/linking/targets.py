@@ -100,7 +100,7 @@ def target_query(scopes: Iterable[VisibleScope], keys: Iterable[tuple[str, str]]
         "bool": {
             "filter": [
                 {"term": {"deleted": False}},
-                {"bool": {"should": [_scope_clause(s) for s in scopes], "minimum_should_match": 1}},
+                {"bool": {"should": [scope_clause(s) for s in scopes], "minimum_should_match": 1}},
                 {"bool": {"should": named, "minimum_should_match": 1}},
             ]
         }
@@ -119,7 +119,7 @@ def candidate_of(source: dict[str, Any]) -> Candidate:
     )
 
 
-def _scope_clause(visible: VisibleScope) -> dict[str, Any]:
+def scope_clause(visible: VisibleScope) -> dict[str, Any]:
     terms = [{"term": {"scope": visible.scope.value}}]
     if visible.agent_id is not None:
         terms.append({"term": {"agent_id": visible.agent_id}})

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from indexers.domain import hashing, memory_file
+from indexers.domain.identity import DocumentKey
 from indexers.domain.text import CUT_MARGIN_BYTES
-from indexers.errors import Transient
+from indexers.errors import PoisonRecord, Transient
 from indexers.planning import FileContent
 from indexers.ports import VaultFiles
 from indexers.vault.content import read_content
@@ -27,6 +28,14 @@ def content_of(arrival: Arrival, vaults: Vaults, cap_bytes: int) -> FileContent 
     try:
         return read_vault(vaults, arrival.document, cap_bytes)
     except FileNotFoundError:
+        return None
+
+
+def read_or_none(vaults: Vaults, document: DocumentKey, cap_bytes: int) -> FileContent | None:
+    """None where the file can't be had: whatever befell it is another event's. Transient while its root is awaited."""
+    try:
+        return read_vault(vaults, document, cap_bytes)
+    except (FileNotFoundError, PoisonRecord):
         return None
 
 

@@ -14,9 +14,11 @@ import msgspec
 from indexers.domain import hashing
 from indexers.domain.identity import DocumentId
 from indexers.errors import PoisonRecord
+from indexers.linking.unlinked_texts import SaidTexts, VaultTexts
 from indexers.opensearch.gate import Gate, RowRef
 from indexers.opensearch.rows import GateRow, Index
-from streams.agents.ingest.content import content_of, materialise, render
+from indexers.planning import SaidText
+from streams.agents.ingest.content import content_of, materialise, read_or_none, render
 from streams.agents.ingest.decode import Contest, contests, decode_inputs
 from streams.agents.ingest.look import Look
 from streams.agents.ingest.plan import (
@@ -30,7 +32,7 @@ from streams.agents.ingest.plan import (
     utc_now,
 )
 from streams.agents.ingest.work import Work, announcement
-from streams.agents.ingest.write import write_documents, write_gate_rows
+from streams.agents.ingest.write import Naming, write_documents, write_gate_rows
 from streams.agents.vaults import Vaults
 from streams.batch import Poisoned, Record
 from streams.context import AgentContext
@@ -79,6 +81,7 @@ class IngestHandler:
     inline_max_bytes: int
     event_max_bytes: int
     now: Callable[[], datetime] = utc_now
+    said: SaidTexts = field(default_factory=SaidTexts)
 
     async def prepare(self, records: Sequence[Record]) -> Prepared:
         arrivals, poisoned = decode_inputs(records, self.topics)
@@ -105,11 +108,25 @@ class IngestHandler:
     async def _store(self, planned: Planned) -> tuple[int, list[Poisoned]]:
         """Rows and edges, then the word to the later agents, then the gate rows. Number of stale works."""
         hold = self.context.hold
-        written = await hold("opensearch", lambda: write_documents(self.gate, planned.works))
+        naming = Naming(texts=self._texts(planned), in_degree_max=self.planner.settings.name_in_degree_max)
+        written = await hold("opensearch", lambda: write_documents(self.gate, planned.works, naming))
         await self.context.send(planned.words_of(written.applied))
         fingerprint = self.planner.versions.fingerprint
         ungated = await hold("opensearch", lambda: write_gate_rows(self.gate, written, fingerprint))
         return len(written.stale), [*written.rejected, *ungated]
+
+    def _texts(self, planned: Planned) -> VaultTexts:
+        """Other documents' texts, those of this batch among them."""
+        for work in planned.works:
+            if work.planned is not None:
+                said = SaidText(text=work.planned.text, said=work.planned.said)
+                self.said.keep(work.document.doc_id, work.row.content_hash, said)
+        return VaultTexts(
+            read_file=lambda key: read_or_none(self.vaults, key, self._cap_bytes),
+            settings=self.planner.settings,
+            kept=self.said,
+            run=lambda call: self.context.hold("vault", lambda: self._run(call)),
+        )
 
     @property
     def _cap_bytes(self) -> int:

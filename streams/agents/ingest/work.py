@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from indexers.bookkeeping import gate_row
-from indexers.domain.identity import DocumentKey, LinkId, Principal, TenantId
+from indexers.domain.identity import DocumentKey, LinkId, TenantId
 from indexers.linking.sources import ChangedDocument
+from indexers.linking.unlinked import NamesChanged
+from indexers.linking.unlinked_look import NamedText
 from indexers.opensearch.gate import RowWrite
 from indexers.opensearch.rows import DocumentRow, GateRow, Index
 from indexers.planning import PlannedDocument, Seen
@@ -45,6 +46,23 @@ class Work:
             alias_keys=tuple(sorted({*self.row.alias_keys, *former})),
         )
 
+    def names_changed(self, present: frozenset[str]) -> NamesChanged:
+        """`present`: the names that the document's row gave it before this work."""
+        planned = self.planned
+        former = [] if self.former is None else self.former.names
+        now = frozenset[str]() if planned is None else frozenset(planned.names)
+        return NamesChanged(
+            key=self.document,
+            version=self.seen.version,
+            text=None
+            if planned is None
+            else NamedText(
+                key=self.document, version=self.seen.version, text=planned.text, said=planned.said
+            ),
+            names=now,
+            turned=(now ^ frozenset(former)) | (now ^ present),
+        )
+
 
 def row_writes(work: Work) -> list[RowWrite]:
     """The document's row first, then its edges, unresolved."""
@@ -67,21 +85,6 @@ def row_writes(work: Work) -> list[RowWrite]:
     ]
 
 
-def link_removal(tenant_id: TenantId, row_id: str) -> RowWrite:
-    """An edge's id names its document's version, so removing it is right whatever has happened to the row.
-
-    Its version is the clock's: rows that are created and replaced count from 1, or from what they were
-    removed with, always below.
-    """
-    return RowWrite(
-        principal=Principal.pipeline(tenant_id),
-        index=Index.LINKS,
-        row_id=row_id,
-        action="delete",
-        version=time.time_ns(),
-    )
-
-
 def own_link_ids(work: Work) -> list[LinkId]:
     return [] if work.planned is None else list(work.planned.links)
 
@@ -93,6 +96,7 @@ def gate_write(work: Work, versions: str, *, complete: bool = True) -> RowWrite:
         content_hash=work.row.content_hash if complete else "",
         versions=versions,
         alias_keys=work.row.alias_keys,
+        names=() if work.planned is None else work.planned.names,
         deleted=work.planned is None,
     )
     return RowWrite(

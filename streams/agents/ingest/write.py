@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import msgspec
 
 from indexers.domain.identity import DocumentId, Principal, TenantId
+from indexers.domain.title_names import names_of
 from indexers.errors import PoisonRecord
 from indexers.linking.settle import read_links, settle
-from indexers.linking.sources import StoredLink, links_naming, outdated_links
+from indexers.linking.sources import StoredLink, link_removal, links_naming, outdated_links
+from indexers.linking.unlinked import TextSource, settle_mentions
 from indexers.opensearch.gate import Gate, RowRef, RowWrite, WriteResult
 from indexers.opensearch.rows import Index, LinkRow
-from streams.agents.ingest.work import Work, by_tenant, gate_write, link_removal, own_link_ids, row_writes
+from streams.agents.ingest.work import Work, by_tenant, gate_write, own_link_ids, row_writes
 from streams.batch import Poisoned
 
 
@@ -31,8 +33,17 @@ class Written:
     incomplete: set[DocumentId]
 
 
-async def write_documents(gate: Gate, works: Sequence[Work]) -> Written:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Naming:
+    """What unlinked mentions ask for: texts of other documents, and how many may say a name."""
+
+    texts: TextSource
+    in_degree_max: int
+
+
+async def write_documents(gate: Gate, works: Sequence[Work], naming: Naming) -> Written:
     """Document rows and edges, settled and without leftovers of earlier versions. No gate rows yet."""
+    present = await _present_names(gate, works)
     writes = [row_writes(work) for work in works]
     results = await gate.write([write for group in writes for write in group])
     written = Written(applied=[], stale=[], rejected=[], incomplete=set())
@@ -46,9 +57,13 @@ async def write_documents(gate: Gate, works: Sequence[Work]) -> Written:
     applied = {work.document.doc_id for work in written.applied}
     await _remove_links(gate, [work for work in works if work.document.doc_id not in applied])
     if written.applied:
-        await gate.refresh(Index.DOCUMENTS, Index.LINKS)
+        # In this order: an edge that was made by a look at the documents as they were before is seen then.
+        await gate.refresh(Index.DOCUMENTS)
+        await gate.refresh(Index.LINKS)
         for tenant_id, members in by_tenant(written.applied).items():
             await _settle_tenant(gate, tenant_id, members, own.get(tenant_id, []))
+            changed = [work.names_changed(present[work.document.doc_id]) for work in members]
+            await settle_mentions(gate, tenant_id, changed, naming.texts, cap=naming.in_degree_max)
         await _remove_links(gate, await _superseded(gate, written.applied))
     return written
 
@@ -66,6 +81,20 @@ async def write_gate_rows(gate: Gate, written: Written, versions: str) -> list[P
         for work, result in zip(written.applied, results, strict=True)
         if result.status == "rejected"
     ]
+
+
+async def _present_names(gate: Gate, works: Sequence[Work]) -> dict[DocumentId, frozenset[str]]:
+    """Names that the documents' rows give them now: after a crash these aren't what the gate row remembers."""
+    refs = [
+        RowRef(principal=work.document.namespace.principal, row_id=work.document.doc_id) for work in works
+    ]
+    rows = await gate.get_many(Index.DOCUMENTS, refs, fields=("title", "aliases")) if refs else []
+    return {
+        work.document.doc_id: frozenset()
+        if row is None
+        else frozenset(names_of(row.source["title"], row.source["aliases"]))
+        for work, row in zip(works, rows, strict=True)
+    }
 
 
 def _account(work: Work, answers: Sequence[WriteResult], written: Written) -> bool:
