@@ -30,6 +30,13 @@ from search_api.reading import TextPage, Unread, VaultLibrary
 _NAME_FIELDS: Final = ("doc_id", "title", "path", "version", "deleted")
 _LINK_SORT: Final = ("target_key", "link_type")
 _BACKLINK_SORT: Final = ("from_path", "from_doc_id", "target_key", "link_type")
+#: Says only that the text says a name too common for edges (indexers.linking.unlinked_rows).
+_MARK_OF_COMMON_NAME: Final[Mapping[str, Any]] = {
+    "bool": {
+        "filter": [{"term": {"link_type": "unlinked_mention"}}],
+        "must_not": [{"exists": {"field": "to_doc_id"}}],
+    }
+}
 #: Rows fetched at once, however few are to be shown, and how often one page asks for more.
 _BACKLINK_ROWS: Final = 100
 _BACKLINK_ROUNDS: Final = 5
@@ -77,7 +84,12 @@ class Documents:
         row = await self._row(principal, doc_id)
         list_name = fingerprint("links", principal.tenant_id, principal.agent_id, doc_id)
         after = _after(cursor, list_name, _LINK_SORT)
-        query = {"bool": {"filter": [{"term": {"from_doc_id": doc_id}}, {"term": {"version": row.version}}]}}
+        query = {
+            "bool": {
+                "filter": [{"term": {"from_doc_id": doc_id}}, {"term": {"version": row.version}}],
+                "must_not": [_MARK_OF_COMMON_NAME],
+            }
+        }
         hits, following = await self._list(principal, query, _LINK_SORT, after=after, size=size)
         names = await self._names(principal, [hit.source["to_doc_id"] for hit in hits])
         return LinksAnswer(

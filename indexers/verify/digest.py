@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from indexers.domain.identity import Principal
+from indexers.linking.unlinked_look import LINK_TYPE
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.rows import REBUILT, Index
 
@@ -39,11 +40,16 @@ async def content_digest(gate: Gate, principal: Principal) -> ContentDigest:
         rows[index.value] = 0
         async with aclosing(gate.scan(principal, index, {"match_all": {}})) as scan:
             async for row in scan:
-                if not row.source.get("deleted", False):
+                if not row.source.get("deleted", False) and not _is_mark(index, row.source):
                     rows[index.value] += 1
                     total = (total + row_digest(index, row.source)) % _MODULUS
     value = hashlib.sha256(msgspec.json.encode([total.to_bytes(32, "big"), rows], order="sorted")).hexdigest()
     return ContentDigest(value=f"sha256:{value}", rows=rows)
+
+
+def _is_mark(index: Index, source: Mapping[str, Any]) -> bool:
+    """Which texts carry the marks of a common name depends on who came first (indexers.linking.unlinked_rows)."""
+    return index is Index.LINKS and source["link_type"] == LINK_TYPE and source["to_doc_id"] is None
 
 
 def row_digest(index: Index, source: Mapping[str, Any]) -> int:
