@@ -1,13 +1,13 @@
 """Words/s through the extract agent ÷ words/s of the same extractor called directly on the same windows, in one run.
 
-    python -m bench.extract [--notes 200] [--core 1] [--torch FOLDER] [--kafka HOST:PORT --opensearch URL]
+    python -m bench.extract [--notes 200] [--core 1] [--torch] [--kafka HOST:PORT --opensearch URL]
 
 Both sides have the model pinned to the same core; everything else is free. The direct calls are made half before and
 half after the agent's run, so that a machine whose speed drifts favours neither side. The pipeline is real: events
 through Kafka, the agents `ingest` and `extract` as processes, mentions told, rows in OpenSearch; its clock runs from
 the first event sent until the last document's mentions are acknowledged.
 
-`--torch`: a checkpoint of the same model (extra `gpu`), called directly on the same windows and core, side by side.
+`--torch`: the same model on torch (extra `gpu`), called directly on some of the windows, side by side.
 """
 
 from __future__ import annotations
@@ -117,14 +117,8 @@ def figures(
     }
 
 
-def beside_torch(
-    model: str | None, core: int, onnx: EntityExtractor, calls: list[ModelCall]
-) -> dict[str, Any]:
-    if model is None:
-        return {}
-    torch = load_extractor(
-        ExtractorSettings(backend="torch", model=model, device="cpu", cpu_affinity=(core,))
-    )
+def beside_torch(core: int, onnx: EntityExtractor, calls: list[ModelCall]) -> dict[str, Any]:
+    torch = load_extractor(ExtractorSettings(backend="torch", device="cpu", cpu_affinity=(core,)))
     some = calls[:: max(1, len(calls) // TORCH_CALLS)]
     words = sum(len(window.split()) for call in some for window in call.windows)
     direct_calls(torch, some[:5])
@@ -138,7 +132,7 @@ def beside_torch(
     }
 
 
-def measure(addresses: Addresses, count: int, core: int, torch: str | None) -> dict[str, Any]:
+def measure(addresses: Addresses, count: int, core: int, *, torch: bool) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         vault = Path(folder) / "vault"
         texts = write_vault(vault, count)
@@ -146,7 +140,7 @@ def measure(addresses: Addresses, count: int, core: int, torch: str | None) -> d
         jobs = [TextToExtract(text=text, labels=DEFAULT_LABELS) for text in texts]
         calls = model_calls(jobs, extractor=extractor)
         words = sum(len(text.split()) for text in texts)
-        side_by_side = beside_torch(torch, core, extractor, calls)
+        side_by_side = beside_torch(core, extractor, calls) if torch else {}
         pipeline = Pipeline(
             prefix=f"b{os.urandom(5).hex()}",
             kafka_servers=addresses.kafka_servers,
@@ -173,11 +167,11 @@ def main() -> None:
     )
     parser.add_argument("--notes", type=int, default=200)
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)))
-    parser.add_argument("--torch", help="Checkpoint of the same model for torch.")
+    parser.add_argument("--torch", action="store_true")
     add_arguments(parser)
     arguments = parser.parse_args()
     with engines(arguments) as addresses:
-        measured = measure(addresses, arguments.notes, arguments.core, arguments.torch)
+        measured = measure(addresses, arguments.notes, arguments.core, torch=arguments.torch)
     Report(name="extract", figures=measured).finish()
 
 
