@@ -8,9 +8,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
+from indexers.control import read_labels
 from indexers.domain.identity import EntityNamespace
 from indexers.embedders.factory import identify_model, load_token_counter
 from indexers.errors import HoplineError
+from indexers.extractors.factory import identify_extractor
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.retry import RetryPolicy
 from indexers.opensearch.rows import REBUILT
@@ -18,6 +20,7 @@ from indexers.planning import IndexVersions
 from indexers.settings import VaultRoot
 from indexers.vault.local import LocalVaultFiles
 from indexers.verify import Verifier, VerifyReport
+from indexers.verify.entities import EntityVerifier
 from streams.admin import ensure_topics
 from streams.agents.config import AgentConfig, require_indices
 from streams.agents.link.journal import curation_records, roots_of
@@ -157,11 +160,14 @@ async def _lags(config: AgentConfig) -> AsyncIterator[Callable[[], Awaitable[int
 async def verify_roots(
     config: AgentConfig, gate: Gate, roots: Sequence[VaultRoot], *, say: Say
 ) -> list[VerifyReport]:
-    """One report a root, each as that root's tenant."""
+    """One report a root, each as that root's tenant. Names, which several roots may share, stand in the first's."""
     counter = await asyncio.to_thread(load_token_counter, config.embedder)
     model_id = identify_model(config.embedder).model_id
     versions = IndexVersions.of(counter, model_id, config.indexing)
-    return [
+    extractor_id = await asyncio.to_thread(identify_extractor, config.extractor)
+    owners = [EntityNamespace.of(root.namespace) for root in roots]
+    labels = await read_labels(gate, owners)
+    reports = [
         await Verifier(
             gate=gate,
             name=root.name,
@@ -170,7 +176,13 @@ async def verify_roots(
             counter=counter,
             settings=config.indexing,
             versions=versions,
+            fingerprint=labels[owner].labels.fingerprint(extractor_id) if not labels[owner].problem else None,
             progress=lambda report: say(f"{report.root}: {report.files} files, {report.documents} documents"),
         ).run()
-        for root in roots
+        for root, owner in zip(roots, owners, strict=True)
     ]
+    for owner in dict.fromkeys(owners):
+        report = reports[owners.index(owner)]
+        say(f"{report.root}: names of {owner.owner}")
+        await EntityVerifier(gate=gate, namespace=owner, report=report).run()
+    return reports

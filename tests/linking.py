@@ -215,7 +215,7 @@ class LinkRig:
         found = {row["key"]: (ids.get(row["likeness_id"]), ids.get(row["entity_id"])) for row in rows}
         assert found == {key: (p.likeness_key, p.entity_key) for key, p in due.placements.items()}
         assert sorted((p["key"], p["other_key"], p["reason"]) for p in proposals) == sorted(
-            (p.key, p.other, p.reason) for p in due.proposals
+            (p.key, p.other, p.reason) for found in due.proposals.values() for p in found
         )
 
     def journal(self, root: VaultRoot | None = None) -> list[bytes]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from indexers.domain.entities.clusters import Proposal
@@ -15,15 +14,14 @@ from indexers.opensearch.rows import EntityRow, ProposalRow, owner_fields
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedName:
-    """A name that is mentioned. `likeness_key`: the canonical name that it joined by likeness, or itself."""
+    """A name that is mentioned, and where it stands: the id of the canonical name that it joined, of its entity."""
 
     key: str
     mentions: int
     #: Its most frequent spelling.
     spelling: str
-    likeness_key: str
-    #: Of its entity, with merges on top.
-    entity_key: str
+    likeness_id: str
+    entity_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,66 +35,44 @@ class LabelRows:
     def name_id(self, key: str) -> NameId:
         return self.namespace.name_id(self.label, key)
 
-    def entity_rows(
-        self, names: Mapping[str, CountedName], documents: Mapping[str, int]
-    ) -> dict[NameId, EntityRow]:
-        """`names`: all names of each entity in it. `documents`: mention counts of entities with several names."""
-        members: defaultdict[str, list[str]] = defaultdict(list)
-        for key, name in names.items():
-            members[name.entity_key].append(key)
-        rows: dict[NameId, EntityRow] = {}
-        for entity_key, keys in members.items():
-            blocked = self.curation.is_blocked(keys)
-            said = self.curation.name_of(keys)
-            total = documents[entity_key] if len(keys) > 1 else names[entity_key].mentions
-            for key in keys:
-                canonical = key == entity_key
-                shown = said if canonical and said is not None else names[key].spelling
-                rows[self.name_id(key)] = self._row(
-                    names[key], shown=shown, mention_count=total if canonical else 0, blocked=blocked
-                )
-        return rows
-
-    def proposal_rows(
-        self, proposals: Mapping[str, tuple[Proposal, ...]], entities: Mapping[str, str]
-    ) -> dict[ProposalId, ProposalRow]:
-        """`proposals` by their later name; `entities`: entity keys of all names in them."""
-        return {
-            self.namespace.proposal_id(self.label, proposal.key, proposal.other): self._proposal(
-                proposal, entities
-            )
-            for found in proposals.values()
-            for proposal in found
-            if entities[proposal.key] != entities[proposal.other]
-        }
-
-    def _row(self, name: CountedName, *, shown: str, mention_count: int, blocked: bool) -> EntityRow:
+    def entity_row(self, name: CountedName, keys: Sequence[str], documents: int | None) -> EntityRow:
+        """`keys`: of all names of the entity; `documents`: its mention count, where it has several names."""
+        name_id = self.name_id(name.key)
+        canonical = name_id == name.entity_id
+        said = self.curation.name_of(keys) if canonical else None
+        total = name.mentions if len(keys) == 1 or documents is None else documents
         shape = shape_of(name.key, self.label)
         return EntityRow(
             **owner_fields(self.namespace.namespace),
-            name_id=self.name_id(name.key),
-            likeness_id=self.name_id(name.likeness_key),
-            entity_id=self.name_id(name.entity_key),
+            name_id=name_id,
+            likeness_id=name.likeness_id,
+            entity_id=name.entity_id,
             namespace=self.namespace.owner,
             label=self.label,
             key=name.key,
-            name=shown,
-            canonical=name.key == name.entity_key,
+            name=name.spelling if said is None else said,
+            canonical=canonical,
             mentions=name.mentions,
-            mention_count=mention_count,
-            blocked=blocked,
+            mention_count=total if canonical else 0,
+            blocked=self.curation.is_blocked(keys),
             grams=list(shape.grams),
             block=shape.block,
             length=shape.length,
         )
 
-    def _proposal(self, proposal: Proposal, entities: Mapping[str, str]) -> ProposalRow:
+    def proposal_rows(self, proposals: Iterable[Proposal]) -> dict[ProposalId, ProposalRow]:
+        return {
+            self.namespace.proposal_id(self.label, proposal.key, proposal.other): self._proposal(proposal)
+            for proposal in proposals
+        }
+
+    def _proposal(self, proposal: Proposal) -> ProposalRow:
         return ProposalRow(
             **owner_fields(self.namespace.namespace),
             namespace=self.namespace.owner,
             label=self.label,
-            entity_id=self.name_id(entities[proposal.key]),
-            other_id=self.name_id(entities[proposal.other]),
+            entity_id=self.name_id(proposal.entity_key),
+            other_id=self.name_id(proposal.other_entity_key),
             key=proposal.key,
             other_key=proposal.other,
             similarity=round(proposal.similarity, 4),

@@ -11,18 +11,27 @@ from typing import Any
 
 import msgspec
 
-from indexers.domain.identity import DocumentId, Namespace, Principal
+from indexers.domain.identity import DocumentId, EntityNamespace, Namespace, Principal
 from indexers.errors import VaultUnavailable
 from indexers.linking.targets import resolve_rows
 from indexers.opensearch.find import DOCUMENTS_MAX, Wanted, find_all
 from indexers.opensearch.gate import Gate, RowRef, StoredRow
-from indexers.opensearch.rows import ChunkRow, DocumentRow, GateRow, Index, LinkRow
+from indexers.opensearch.rows import (
+    ChunkRow,
+    DocumentRow,
+    ExtractionRow,
+    GateRow,
+    Index,
+    LinkRow,
+    MentionRow,
+)
 from indexers.opensearch.visibility import owned_by
 from indexers.planning import IndexVersions, PlannedDocument, Seen, plan_document
 from indexers.ports import FileEntry, TokenCounter, VaultFiles
 from indexers.settings import IndexingSettings
 from indexers.vault.content import read_content
 from indexers.verify.files import StoredDocument, compare_document, compare_resolutions
+from indexers.verify.mentions import compare_mentions
 from indexers.verify.report import Finding, VerifyReport
 
 __all__ = ["Finding", "Verifier", "VerifyReport"]
@@ -45,6 +54,8 @@ class Verifier:
     counter: TokenCounter
     settings: IndexingSettings
     versions: IndexVersions
+    #: Of the extraction of this namespace's documents; None: its labels can't be used.
+    fingerprint: str | None
     progress: Progress = lambda _report: None
 
     @property
@@ -65,6 +76,8 @@ class Verifier:
         await self._owned(report, Index.GATE)
         await self._owned(report, Index.CHUNKS)
         await self._owned(report, Index.LINKS)
+        await self._owned(report, Index.MENTIONS)
+        await self._owned(report, Index.EXTRACTIONS)
         await self._vectors(report)
         return report
 
@@ -80,7 +93,15 @@ class Verifier:
             planned = await asyncio.to_thread(self._planned, report, entry, document.row)
             if planned is not None:
                 compare_document(report, planned, document, self.versions)
+                compare_mentions(
+                    report,
+                    document,
+                    text=planned.text,
+                    namespace=EntityNamespace.of(self.namespace),
+                    fingerprint=self.fingerprint,
+                )
             report.chunks += len(document.chunks)
+            report.mentions += len(document.mentions)
             links += document.links.values()
         report.links += len(links)
         report.dangling += sum(row.to_doc_id is None for row in links)
@@ -116,12 +137,18 @@ class Verifier:
         living = [doc_id for doc_id, row in rows.items() if not row.source["deleted"]]
         chunks = await self._rows_of(Index.CHUNKS, "doc_id", living, _CHUNK_FIELDS)
         links = await self._rows_of(Index.LINKS, "from_doc_id", living, LinkRow.__struct_fields__)
+        mentions = await self._rows_of(Index.MENTIONS, "doc_id", living, MentionRow.__struct_fields__)
+        extractions = await self._rows(Index.EXTRACTIONS, living)
         return {
             doc_id: StoredDocument(
                 row=msgspec.convert(rows[doc_id].source, DocumentRow),
                 gate=msgspec.convert(gates[doc_id].source, GateRow) if doc_id in gates else None,
                 chunks={i: msgspec.convert(s, ChunkRow) for i, s in chunks[doc_id].items()},
                 links={i: msgspec.convert(s, LinkRow) for i, s in links[doc_id].items()},
+                mentions={i: msgspec.convert(s, MentionRow) for i, s in mentions[doc_id].items()},
+                extraction=msgspec.convert(extractions[doc_id].source, ExtractionRow)
+                if doc_id in extractions
+                else None,
             )
             for doc_id in living
         }
@@ -211,6 +238,8 @@ _OWNERS: dict[Index, tuple[str, Any]] = {
     Index.GATE: ("doc_id", "orphan_gate"),
     Index.CHUNKS: ("doc_id", "orphan_chunk"),
     Index.LINKS: ("from_doc_id", "orphan_link"),
+    Index.MENTIONS: ("doc_id", "orphan_mention"),
+    Index.EXTRACTIONS: ("doc_id", "orphan_extraction"),
 }
 
 

@@ -13,7 +13,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from indexers.domain.entities.clusters import Clusters, Pair, Placement, Proposal, entity_keys, place
+from indexers.domain.entities.clusters import (
+    Clusters,
+    Doubt,
+    Pair,
+    Placement,
+    entity_keys,
+    place,
+    proposals_of,
+)
 from indexers.domain.entities.names import minimum_shared, order, shape_of
 
 
@@ -45,16 +53,16 @@ def cluster_names(
     """Equal to `cluster_all`; 100,000 names take half a minute instead of hours."""
     blocks: defaultdict[str, _Block] = defaultdict(_Block)
     likeness: dict[str, str] = {}
-    proposed: list[Proposal] = []
+    doubts: dict[str, list[Doubt]] = {}
     for key in sorted(set(keys), key=order):
         block = shape_of(key, label).block
         if block is None:
             likeness[key] = key
             continue
-        joined, proposals = place(key, blocks[block].like(key, label), label, apart)
-        likeness[key] = joined
-        proposed += proposals
-        if joined == key:
+        likeness[key], found = place(key, blocks[block].like(key, label), label, apart)
+        if found:
+            doubts[key] = found
+        if likeness[key] == key:
             blocks[block].add(key, label)
     entities = entity_keys(likeness, merges)
     return Clusters(
@@ -62,5 +70,5 @@ def cluster_names(
             key: Placement(likeness_key=root, entity_key=entities.get(root, root))
             for key, root in likeness.items()
         },
-        proposals=tuple(p for p in proposed if entities.get(p.key, p.key) != entities.get(p.other, p.other)),
+        proposals={key: kept for key, some in doubts.items() if (kept := proposals_of(key, some, entities))},
     )

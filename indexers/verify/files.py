@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from indexers.domain.identity import DocumentId, chunk_id
 from indexers.domain.links import Resolution
-from indexers.opensearch.rows import ChunkRow, DocumentRow, GateRow, LinkRow
+from indexers.opensearch.rows import ChunkRow, DocumentRow, ExtractionRow, GateRow, LinkRow, MentionRow
 from indexers.planning import IndexVersions, PlannedChunk, PlannedDocument
 from indexers.verify.report import VerifyReport
 
@@ -29,6 +29,8 @@ class StoredDocument:
     gate: GateRow | None
     chunks: Mapping[str, ChunkRow]
     links: Mapping[str, LinkRow]
+    mentions: Mapping[str, MentionRow]
+    extraction: ExtractionRow | None
 
 
 def compare_document(

@@ -24,6 +24,18 @@ Kind = Literal[
     "dangling_link",
     "wrong_link",
     "wrong_ambiguity",
+    "missing_extraction",
+    "stale_extraction",
+    "orphan_extraction",
+    "missing_mention",
+    "stale_mention",
+    "orphan_mention",
+    "missing_name",
+    "stale_name",
+    "orphan_name",
+    "wrong_count",
+    "wrong_entity",
+    "wrong_proposal",
     "duplicate_row",
 ]
 #: Findings kept in words; the rest is counted.
@@ -49,6 +61,9 @@ class VerifyReport:
     links: int = 0
     dangling: int = 0
     tombstones: int = 0
+    #: Edges document → name; and names of the namespace, which its first root tells of.
+    mentions: int = 0
+    names: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from indexers.domain.identity import NameId, Principal
 from indexers.opensearch.gate import RowWrite
 from indexers.opensearch.rows import EntityRow, Index, ProposalRow
-from streams.agents.link.closing import Closure
 from streams.agents.link.decode import Place
 from streams.agents.link.proposing import ProposalWork
-from streams.agents.link.work import Stored
+from streams.agents.link.work import LabelWork, Stored
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,22 +40,21 @@ class Changes:
 
 
 def changes_of(
-    closures: Sequence[Closure],
+    members: Sequence[tuple[LabelWork, set[str]]],
     rows: Sequence[Mapping[NameId, EntityRow]],
     proposing: Sequence[ProposalWork],
 ) -> Changes:
     changes = Changes()
-    for closure, due in zip(closures, rows, strict=True):
-        _add_names(changes, closure, due)
+    for (work, keys), due in zip(members, rows, strict=True):
+        _add_names(changes, work, keys, due)
     for one in proposing:
         _add_proposals(changes, one)
     return changes
 
 
-def _add_names(changes: Changes, closure: Closure, due: Mapping[NameId, EntityRow]) -> None:
-    work = closure.work
+def _add_names(changes: Changes, work: LabelWork, keys: set[str], due: Mapping[NameId, EntityRow]) -> None:
     come_or_gone = work.come_or_gone
-    for key in sorted(closure.members):
+    for key in sorted(keys):
         name_id = work.name_id(key)
         row, stored = due.get(name_id), work.stored.get(key)
         change = _change(work.principal, Index.ENTITIES, name_id, row, stored)
@@ -69,7 +67,7 @@ def _add_names(changes: Changes, closure: Closure, due: Mapping[NameId, EntityRo
 
 
 def _add_proposals(changes: Changes, proposing: ProposalWork) -> None:
-    work = proposing.closure.work
+    work = proposing.work
     for row_id in sorted({*proposing.due, *proposing.stored}):
         row, stored = proposing.due.get(row_id), proposing.stored.get(row_id)
         change = _change(work.principal, Index.PROPOSALS, row_id, row, stored)

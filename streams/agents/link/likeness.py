@@ -1,37 +1,43 @@
-"""TEMPORARY: every name of the label by the reference; to be replaced by the incremental form."""
+"""Which names join which, brought up to date: the pure clustering asks, this fetches, for all places at once."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from contextlib import aclosing
 
-from indexers.domain.entities.clusters import place
-from indexers.domain.entities.names import order
+from indexers.domain.entities.reclustering import Reclustering
+from indexers.errors import Transient
+from indexers.linking.similar_names import read_names, similar_names
 from indexers.opensearch.gate import Gate
-from indexers.opensearch.rows import Index
-from streams.agents.link.closing import in_label
-from streams.agents.link.work import LabelWork, stored_name
+from streams.agents.link.work import LabelWork
 
 
-async def relike(gate: Gate, works: Sequence[tuple[LabelWork, set[str]]]) -> None:
-    for work, triggers in works:
-        if not triggers:
-            continue
-        rows = {}
-        async with aclosing(
-            gate.scan(work.principal, Index.ENTITIES, in_label(work, {"match_all": {}}))
-        ) as scan:
-            async for row in scan:
-                one = stored_name(row)
-                rows[one.row.key] = one
-        keys = {k for k in {*rows, *work.asked} if (k in work.counts if k in work.asked else k in rows)}
-        canonical: list[str] = []
-        for key in sorted(keys, key=order):
-            joined, proposals = place(key, canonical, work.place.label, work.curation.apart)
-            work.likeness[key] = joined
-            if joined == key:
-                work.proposals[key] = tuple(proposals)
-            if key in rows:
-                work.learn([rows[key]])
-            if joined == key:
-                canonical.append(key)
+async def recluster(gate: Gate, works: Sequence[LabelWork]) -> None:
+    """Sets the works' `changes`. Places where only counts change ask for nothing.
+
+    The caller has refreshed the names.
+    """
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for work in works:
+                if work.to_judge or work.curated:
+                    tasks.create_task(_recluster_one(gate, work))
+    except* Transient as faults:
+        raise faults.exceptions[0] from None
+
+
+async def _recluster_one(gate: Gate, work: LabelWork) -> None:
+    namespace, label = work.place.namespace, work.place.label
+    merged = await read_names(gate, namespace, label, work.merged_keys)
+    task = Reclustering(
+        label,
+        added={key for key in work.to_judge if work.exists(key)},
+        removed={key for key in work.to_judge if not work.exists(key)},
+        touched=work.curated,
+        apart=work.curation.apart,
+        merges=work.curation.merges,
+        merge_names=merged.values(),
+    )
+    while wanted := task.wanted():
+        task.supply(await similar_names(gate, namespace, label, wanted))
+    work.changes = task.changes()

@@ -11,23 +11,21 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-import msgspec
-
-from indexers.domain.entities.curation import CurationOp, keys_concerned
+from indexers.domain.entities.curation import keys_concerned
 from indexers.domain.identity import NameId, Principal, TenantId
 from indexers.errors import PoisonRecord, Transient
 from indexers.linking.counts import NameCount, count_documents, count_names
+from indexers.linking.curations import read_curations
 from indexers.linking.entity_rows import CountedName
-from indexers.opensearch.find import Wanted, find_all
 from indexers.opensearch.gate import Gate, RowWrite
-from indexers.opensearch.rows import CurationRow, EntityRow, Index
+from indexers.opensearch.rows import EntityRow, Index
 from indexers.opensearch.visibility import Query
 from streams.agents.link.changes import Settled, changes_of
-from streams.agents.link.closing import Closure, close_entities, read_names
+from streams.agents.link.closing import close_entities, read_names
 from streams.agents.link.decode import Command, Place
 from streams.agents.link.edges import Edges
-from streams.agents.link.likeness import relike
-from streams.agents.link.proposing import due_proposals, shifted_roots
+from streams.agents.link.likeness import recluster
+from streams.agents.link.proposing import judge_proposals
 from streams.agents.link.work import LabelWork
 
 #: Workers that meet on names more often than this let the batch begin again.
@@ -59,23 +57,18 @@ async def _look(
     """What is to be looked at once more."""
     await _read_curation(gate, works)
     # Rows are read before their edges are counted: a row that is replaced is one that knew no later edge.
-    await read_names(
-        gate, [(work, {work.name_id(k) for k in work.asked | work.merged_keys}) for work in works]
-    )
+    await read_names(gate, [(work, {work.name_id(key) for key in work.asked}) for work in works])
     await _count(gate, [(work, work.asked) for work in works], excluded)
-    await relike(gate, [(work, work.come_or_gone | work.curated) for work in works])
-    closures = await close_entities(gate, works)
-    await relike(gate, [(closure.work, shifted_roots(closure)) for closure in closures])
-    proposing = await due_proposals(gate, closures)
-    rows = await _due_names(gate, closures, excluded)
-    changes = changes_of(closures, rows, proposing)
+    await recluster(gate, works)
+    members = list(zip(works, await close_entities(gate, works), strict=True))
+    rows = await _due_names(gate, members, excluded)
+    changes = changes_of(members, rows, await judge_proposals(gate, works))
     await _write(gate, changes.early)
     await _write(gate, changes.late)
     if changes.early or changes.late:
         await gate.refresh(Index.ENTITIES, Index.PROPOSALS)
     settled.add(changes)
-    again = [(work, work.come_or_gone | work.curated) for work in works if work.place in changes.places]
-    return [LabelWork(place=work.place, asked=set(keys), curated=keys) for work, keys in again if keys]
+    return [again for work in works if work.place in changes.places and (again := work.again())]
 
 
 def _works(edges: Edges, commands: Sequence[Command]) -> list[LabelWork]:
@@ -84,49 +77,20 @@ def _works(edges: Edges, commands: Sequence[Command]) -> list[LabelWork]:
         asked[place] |= keys
     for command in commands:
         asked[command.place] |= set()
-    works = {place: LabelWork(place=place, asked=keys, curated=set()) for place, keys in asked.items()}
+    works = {place: LabelWork(place=place, asked=keys) for place, keys in asked.items()}
     for command in commands:
         works[command.place].commands.append(command.op)
     return list(works.values())
 
 
 async def _read_curation(gate: Gate, works: Sequence[LabelWork]) -> None:
-    """Commands are few: all of a label are read, and folded anew."""
-    by_tenant: defaultdict[TenantId, list[Place]] = defaultdict(list)
+    """All commands of a label, folded anew."""
+    found = await read_curations(gate, [(work.place.namespace, work.place.label) for work in works])
     for work in works:
-        by_tenant[work.place.tenant_id].append(work.place)
-    wanted = [_curation_of(tenant_id, places) for tenant_id, places in by_tenant.items()]
-    ops: defaultdict[tuple[TenantId, str, str], list[CurationOp]] = defaultdict(list)
-    for tenant_id, found in zip(by_tenant, await find_all(gate, wanted), strict=True):
-        for hit in found:
-            row = msgspec.convert(hit.source, CurationRow)
-            ops[tenant_id, row.namespace, row.label].append(_op(row))
-    for work in works:
-        place = work.place
-        work.decide(ops[place.tenant_id, place.namespace.owner, place.label])
+        work.decide(found[work.place.namespace, work.place.label])
         for op in work.commands:
             work.curated |= keys_concerned(op, work.ops)
         work.asked |= work.curated
-
-
-def _curation_of(tenant_id: TenantId, places: Sequence[Place]) -> Wanted:
-    terms: list[Query] = [
-        {"terms": {"namespace": sorted({place.namespace.owner for place in places})}},
-        {"terms": {"label": sorted({place.label for place in places})}},
-    ]
-    principal = Principal.pipeline(tenant_id)
-    return Wanted(principal=principal, index=Index.CURATION, query={"bool": {"filter": terms}})
-
-
-def _op(row: CurationRow) -> CurationOp:
-    return CurationOp(
-        event_id=row.event_id,
-        version=row.version,
-        kind=row.kind,  # type: ignore[arg-type]  # rows are written from the closed set
-        keys=tuple(row.keys),
-        name=row.name,
-        undoes=row.undoes,
-    )
 
 
 async def _count(gate: Gate, asked: Iterable[tuple[LabelWork, set[str]]], excluded: Excluded) -> None:
@@ -145,53 +109,51 @@ async def _count(gate: Gate, asked: Iterable[tuple[LabelWork, set[str]]], exclud
 
 
 async def _due_names(
-    gate: Gate, closures: Sequence[Closure], excluded: Excluded
+    gate: Gate, members: Sequence[tuple[LabelWork, set[str]]], excluded: Excluded
 ) -> list[dict[NameId, EntityRow]]:
     # The row of a renamed entity's canonical name doesn't tell how the name itself is spelled.
-    renamed = [(c.work, _renamed(c)) for c in closures if c.work.curation.renamed]
+    renamed = [(work, _shown_otherwise(work, keys)) for work, keys in members if work.curation.renamed]
     await _count(gate, renamed, excluded)
-    names = [_counted(closure) for closure in closures]
-    documents: list[dict[str, int]] = []
-    for closure, found in zip(closures, names, strict=True):
-        work = closure.work
-        groups: defaultdict[str, list[NameId]] = defaultdict(list)
-        for key, name in found.items():
-            groups[name.entity_key].append(work.name_id(key))
-        several = {entity: ids for entity, ids in groups.items() if len(ids) > 1}
-        documents.append(
-            await count_documents(gate, work.principal, several, excluded.get(work.place.tenant_id, ()))
-        )
-    return [
-        closure.work.rows.entity_rows(found, totals)
-        for closure, found, totals in zip(closures, names, documents, strict=True)
-    ]
+    return [await _rows_of(gate, work, keys, excluded) for work, keys in members]
 
 
-def _renamed(closure: Closure) -> set[str]:
-    stored = closure.work.stored
+async def _rows_of(
+    gate: Gate, work: LabelWork, keys: set[str], excluded: Excluded
+) -> dict[NameId, EntityRow]:
+    names = {key: _counted(work, key) for key in sorted(keys) if work.exists(key)}
+    entities: defaultdict[str, list[str]] = defaultdict(list)
+    for key, name in names.items():
+        entities[name.entity_id].append(key)
+    several = {
+        entity: [work.name_id(key) for key in found] for entity, found in entities.items() if len(found) > 1
+    }
+    tenant_id = work.place.tenant_id
+    documents = await count_documents(gate, work.principal, several, excluded.get(tenant_id, ()))
+    rows = work.rows
     return {
-        key for key in closure.members - closure.work.asked if key in stored and stored[key].row.canonical
+        work.name_id(key): rows.entity_row(name, entities[name.entity_id], documents.get(name.entity_id))
+        for key, name in names.items()
     }
 
 
-def _counted(closure: Closure) -> dict[str, CountedName]:
-    work = closure.work
-    counted: dict[str, CountedName] = {}
-    for key, root in closure.roots().items():
-        if key not in closure.members:
-            continue
-        count = work.counts.get(key)
-        if count is None:
-            row = work.stored[key].row
-            count = NameCount(mentions=row.mentions, spelling=row.name)
-        counted[key] = CountedName(
-            key=key,
-            mentions=count.mentions,
-            spelling=count.spelling or key,
-            likeness_key=root,
-            entity_key=closure.entity_of(root),
-        )
-    return counted
+def _shown_otherwise(work: LabelWork, keys: set[str]) -> set[str]:
+    stored = work.stored
+    return {key for key in keys - work.asked if key in stored and stored[key].row.canonical}
+
+
+def _counted(work: LabelWork, key: str) -> CountedName:
+    count = work.counts.get(key)
+    if count is None:
+        row = work.stored[key].row
+        count = NameCount(mentions=row.mentions, spelling=row.name)
+    likeness_id, entity_id = work.placed(key)
+    return CountedName(
+        key=key,
+        mentions=count.mentions,
+        spelling=count.spelling or key,
+        likeness_id=likeness_id,
+        entity_id=entity_id,
+    )
 
 
 async def _write(gate: Gate, writes: Sequence[RowWrite]) -> None:

@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from indexers.domain.entities.clusters import Proposal
 from indexers.domain.entities.curation import Curation, CurationOp, curation_of
+from indexers.domain.entities.reclustering import Changes
 from indexers.domain.identity import NameId, Principal
 from indexers.linking.counts import NameCount
 from indexers.linking.entity_rows import LabelRows
@@ -44,7 +44,9 @@ class LabelWork:
     place: Place
     asked: set[str]
     #: Of these, those that a command speaks of: likeness and merges are looked at anew.
-    curated: set[str]
+    curated: set[str] = field(default_factory=set)
+    #: Of `asked`, those that are judged even where they were there and are.
+    judged: set[str] = field(default_factory=set)
     commands: list[CurationOp] = field(default_factory=list)
     #: All commands that were ever given about names of the label.
     ops: list[CurationOp] = field(default_factory=list)
@@ -52,9 +54,7 @@ class LabelWork:
     #: Of every key asked for; a missing one has no edge.
     counts: dict[str, NameCount] = field(default_factory=dict)
     stored: dict[str, Stored[EntityRow]] = field(default_factory=dict)
-    #: Looked at anew: name → canonical name by likeness; and, of canonical ones, the earlier names they may be.
-    likeness: dict[str, str] = field(default_factory=dict)
-    proposals: dict[str, tuple[Proposal, ...]] = field(default_factory=dict)
+    changes: Changes = field(default_factory=lambda: Changes(placements={}, proposals={}))
     _ids: dict[str, NameId] = field(default_factory=dict)
 
     @property
@@ -78,24 +78,34 @@ class LabelWork:
     def merged_keys(self) -> set[str]:
         return {key for pair in self.curation.merges for key in pair}
 
-    def exists(self, key: str) -> bool:
-        """Has edges: as counted just now, else as its row says."""
-        return key in self.counts if key in self.asked else key in self.stored
-
     @property
     def come_or_gone(self) -> set[str]:
         return {key for key in self.asked if (key in self.counts) != (key in self.stored)}
 
     @property
-    def names(self) -> set[str]:
-        """Those known here that exist."""
-        return {key for key in self.asked | set(self.stored) if self.exists(key)}
+    def to_judge(self) -> set[str]:
+        return self.come_or_gone | self.judged
 
-    def by_id(self) -> dict[str, str]:
-        return {self.name_id(key): key for key in self.asked | set(self.stored)}
+    def again(self) -> LabelWork | None:
+        """For one more look at all that was judged; None: nothing was, counts alone have changed."""
+        judged = self.to_judge | self.curated | set(self.changes.placements) | set(self.changes.proposals)
+        if not judged:
+            return None
+        return LabelWork(place=self.place, asked=set(judged), curated=set(self.curated), judged=judged)
 
-    def learn(self, found: Iterable[Stored[EntityRow]]) -> set[str]:
-        """Keys of the rows that were not known yet."""
-        fresh = {one.row.key: one for one in found if one.row.key not in self.stored}
-        self.stored |= fresh
-        return set(fresh)
+    def exists(self, key: str) -> bool:
+        """Has edges: as counted just now, else as its row says."""
+        return key in self.counts if key in self.asked else key in self.stored
+
+    def learn(self, found: Iterable[Stored[EntityRow]]) -> None:
+        """What was read first counts: a replacement must not go by a later state than its reasons."""
+        for one in found:
+            self.stored.setdefault(one.row.key, one)
+
+    def placed(self, key: str) -> tuple[str, str]:
+        """Of a name that exists: ids of the canonical name that it joined and of its entity."""
+        placement = self.changes.placements.get(key)
+        if placement is not None:
+            return self.name_id(placement.likeness_key), self.name_id(placement.entity_key)
+        row = self.stored[key].row
+        return row.likeness_id, row.entity_id
