@@ -2,7 +2,7 @@
 
 Names with equal keys are one name. Names with different keys join by likeness, or are proposed to a curator, only
 within one block: equal initials of their words (or both CJK) and equal codes (words with digits). Names that differ
-in spaces alone join as well. Names without a block (short ones, acronyms among them; codes, paths and addresses; a
+in spaces or dots alone join as well. Names without a block (short ones, acronyms among them; codes, paths and addresses; a
 person's lone given name) need equal keys.
 """
 
@@ -28,9 +28,8 @@ PROPOSES_FROM = 0.75
 LETTERS_MIN = 7
 #: A longer key is no name: it is compared by equality only.
 LETTERS_MAX = 200
-#: Two words are spellings of one another from here on, if both have this many letters.
+#: Two words are spellings of one another from here on; shorter ones, like short names, need equality.
 _WORD_LIKENESS = 0.8
-_WORD_LETTERS = 6
 _PERSON_LETTERS = 8
 
 
@@ -52,7 +51,7 @@ class Comparison:
 class NameShape:
     """What similar names are found by. Without a block there is nothing to find, and no grams."""
 
-    #: First the name without spaces; then its pairs of letters, each behind the block, so that the terms of an index
+    #: First the name without spaces and dots; then its pairs of letters, each behind the block, so that the terms of an index
     #: part the blocks.
     grams: tuple[str, ...]
     block: str | None
@@ -97,7 +96,7 @@ def order(key: str) -> tuple[int, str]:
 def minimum_shared(shape: NameShape) -> int:
     """Pairs of letters that a name shares at least with every name that it joins or is proposed to.
 
-    (But for names without their spaces, which are found by the first gram.) An edit changes at most two pairs of
+    (But for names that differ in spaces and dots, which are found by the first gram.) An edit changes at most two pairs of
     letters (an inserted letter: one), and the others stand in both texts. The other text may be longer by k letters:
     then k of the edits are insertions. So at most 2·edits - k of the pairs are lost, with edits ≤ (1 - 0.75) ·
     (length + k); k = 0..length / 3, as 0.75 is not reached beyond.
@@ -137,7 +136,8 @@ def _block(text: str, codes: str, label: str) -> str | None:
 
 
 def _joined(text: str, codes: str) -> str:
-    return f"{text.replace(' ', '')}\t{codes}"
+    """Without what comes and goes: elastic search, node.js."""
+    return f"{text.replace(' ', '').replace('.', '')}\t{codes}"
 
 
 def _conflicting(words: list[str], others: list[str], *, person: bool) -> bool:
@@ -156,7 +156,7 @@ def _spellings(word: str, other: str, *, person: bool) -> bool:
         return False
     if {word, other} == {word + "s", other} or {word, other} == {word, other + "s"}:
         return not person
-    if min(len(word), len(other)) < (_PERSON_LETTERS if person else _WORD_LETTERS):
+    if min(len(word), len(other)) < (_PERSON_LETTERS if person else LETTERS_MIN):
         return False
     # Martin and Martina, Christine and Christina are two people.
     if person and word[-1] != other[-1]:

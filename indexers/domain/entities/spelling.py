@@ -40,9 +40,10 @@ _BRACKETED_FORM = re.compile(r"\(\s*(?:주|유|재|사|株|有)\s*\)")
 _APOSTROPHES = re.compile("[\u2018\u2019\u201a\u201b\u02bc\u02b9\u2032`\u00b4\uff07]")
 _POSSESSIVE = re.compile(r"(?:(?<=\w)'s|(?<=s)')(?=\W*$)")
 _ACRONYM = re.compile(r"(?<!\w)(?:[^\W\d_]\.){2,}(?:[^\W\d_](?!\w))?")
-#: A dot, plus, hash or at sign inside a word belongs to it (node.js, 1.2.3, c++, c#, a@b.c); so does a leading
-#: dot (.net). All else between letters and digits parts words.
-_WORD = re.compile(r"(?:(?<![\w.])\.(?=\w))?\w(?:[\w+#]|[.@](?=\w))*")
+#: Inside a word these belong to it (node.js, 1.2.3, a@b.c), the first two behind one as well (c++, c#). All else that
+#: is no letter, digit or mark parts words.
+_INNER = "+#.@"
+_DOTS = re.compile(r"\.{2,}")
 #: Hangul, Han and kana: spaces between them come and go.
 _CJK = (
     r"\u1100-\u11ff\u3040-\u30ff\u3131-\u318e\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
@@ -61,9 +62,8 @@ def name_key(surface: str, label: str) -> str:
     text = _POSSESSIVE.sub("", _APOSTROPHES.sub("'", text))
     text = _BRACKETED_FORM.sub(" ", text) if label in ORGANISATIONS else text
     text = _ACRONYM.sub(lambda found: found[0].replace(".", ""), text)
-    text = re.sub(r"(?<=\w)'(?=\w)", "", text).replace("&", " and ").replace("_", " ")
-    words = _WORD.findall(text)
-    words = _without_articles(words, label)
+    text = re.sub(r"(?<=\w)'(?=\w)", "", text).replace("&", " and ")
+    words = _without_articles(_words(text), label)
     if words:
         words[-1] = without_particle(words[-1], person=label in PERSONS)
     if label in ORGANISATIONS:
@@ -87,6 +87,22 @@ def _folded(surface: str) -> str:
     """Compatibility forms, case and invisible characters gone; composed."""
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", surface).casefold())
     return "".join(c for c in text if unicodedata.category(c) != "Cf")
+
+
+def _words(text: str) -> list[str]:
+    kept = "".join(c if c.isalnum() or c in _INNER or _is_mark(c) else " " for c in _DOTS.sub(" ", text))
+    return [word for part in kept.split() if (word := _bare(part)) and any(map(str.isalnum, word))]
+
+
+def _is_mark(character: str) -> bool:
+    """Vowel signs of many scripts are marks, no letters."""
+    return not character.isascii() and unicodedata.category(character).startswith("M")
+
+
+def _bare(word: str) -> str:
+    """A leading dot is part of a name (.net), a last one ends a sentence or an abbreviation."""
+    word = word.lstrip("+#@").rstrip(".@")
+    return word.lstrip("+#@.") if word[1:2] in (*_INNER, "") else word
 
 
 def _code_key(text: str, label: str) -> str:
