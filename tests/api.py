@@ -118,8 +118,9 @@ async def running_service(
     search: SearchSettings | None = None,
     prefix: str | None = None,
     kafka_servers: str = NO_BROKER,
+    keep: bool = False,
 ) -> AsyncIterator[Service]:
-    """Indices of a prefix of its own, dropped afterwards."""
+    """Indices of a prefix of its own, dropped afterwards unless they are another's (`keep`)."""
     keys_file = folder / "keys.json"
     for who in principals:
         store_key(keys_file, key_of(who), who)
@@ -151,7 +152,8 @@ async def running_service(
                 await service.index(*vaults)
                 yield service
         finally:
-            await gate.drop_indices()
+            if not keep:
+                await gate.drop_indices()
 
 
 async def rewrite_documents(
