@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indexers.domain.entities.labels import DEFAULT_LABELS, EntityLabel, NamespaceLabels, PatternRule
-from indexers.extraction import Extracted, TextToExtract, extract_texts
+from indexers.domain.entities.windows import split_words
+from indexers.extraction import Extracted, TextToExtract, extract_texts, model_calls
 from indexers.extractors.factory import load_extractor
 from indexers.ports import EntityExtractor
 from indexers.settings import ExtractorSettings
@@ -99,6 +100,30 @@ class TestNothingIsLost:
         lines = "\n\n".join(text.text for text in LABELLED[:6])
         [before], [after] = (extract(extractor, text) for text in (lines, f"{lines}\n\nGreta moved to Oslo."))
         assert after.mentions[: len(before.mentions)] == before.mentions
+
+
+class TestCalls:
+    def test_a_call_on_int8_holds_windows_of_one_text_the_short_ones_first(
+        self, extractor: EntityExtractor
+    ) -> None:
+        jobs = [
+            TextToExtract(text=joined(LABELLED[at : at + 10], "\n\n").text, labels=DEFAULT_LABELS)
+            for at in (0, 10)
+        ]
+        calls = model_calls(jobs, extractor=extractor, batch_windows=4)
+        assert {call.prompts for call in calls} == {tuple(label.prompt for label in DEFAULT_LABELS.labels)}
+        owners = [{i for i, job in enumerate(jobs) for w in call.windows if w in job.text} for call in calls]
+        assert all(len(owner) == 1 for owner in owners)
+        for number, job in enumerate(jobs):
+            mine = [call for call, owner in zip(calls, owners, strict=True) if owner == {number}]
+            assert [len(call.windows) for call in mine[:-1]] == [4] * (len(mine) - 1)
+            sizes = [len(split_words(window)) for call in mine for window in call.windows]
+            assert sizes == sorted(sizes)
+            assert sum(sizes) == len(split_words(job.text))
+
+    def test_one_window_a_call_unless_more_are_asked_for(self, extractor: EntityExtractor) -> None:
+        job = TextToExtract(text=joined(LABELLED, "\n\n").text, labels=DEFAULT_LABELS)
+        assert {len(call.windows) for call in model_calls([job], extractor=extractor)} == {1}
 
 
 class TestMentions:

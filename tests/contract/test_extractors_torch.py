@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from indexers.domain.entities.labels import DEFAULT_LABELS
 from indexers.errors import ConfigurationError
+from indexers.extraction import Extracted, TextToExtract, extract_texts, model_calls
 from indexers.extractors.checkpoint import CHECKPOINT_FILE, write_checkpoint
 from indexers.extractors.factory import default_model_dir, load_extractor
 from indexers.extractors.onnx import OnnxExtractor
@@ -99,6 +101,20 @@ def test_cuda_is_used_where_it_is_and_refused_where_it_is_not() -> None:
     else:
         with pytest.raises(ConfigurationError, match="torch finds no CUDA device"):
             load_extractor(ExtractorSettings(backend="torch", device="cuda"))
+
+
+def test_texts_share_calls_on_torch_and_find_what_they_find_alone(checkpoint: Path) -> None:
+    extractor = TorchExtractor(str(checkpoint), device="cpu")
+    jobs = [TextToExtract(text=text, labels=DEFAULT_LABELS) for text in TEXTS]
+    calls = model_calls(jobs, extractor=extractor)
+    assert [len(call.windows) for call in calls[:-1]] == [16] * (len(calls) - 1)
+    together = extract_texts(jobs, extractor=extractor)
+    alone = [extract_texts([job], extractor=extractor)[0] for job in jobs]
+    assert [names_of(one) for one in together] == [names_of(one) for one in alone]
+
+
+def names_of(extracted: Extracted) -> list[tuple[int, int, str]]:
+    return [(mention.start, mention.end, mention.label) for mention in extracted.mentions]
 
 
 class TestBrokenCheckpoints:
