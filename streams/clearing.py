@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import aclosing
+from typing import TypeVar
 
 from indexers.domain.identity import EntityNamespace, Namespace, Principal
+from indexers.domain.title_names import names_of
 from indexers.linking.settle import settle
 from indexers.linking.sources import ChangedDocument, links_naming
+from indexers.linking.unlinked import NamesChanged, Naming, settle_mentions
 from indexers.opensearch.gate import Gate, RowWrite
 from indexers.opensearch.rows import Index
 from indexers.opensearch.visibility import Query, owned_by
@@ -16,17 +19,29 @@ from streams.producer import OutgoingRecord
 from streams.topics import Topics
 from streams.versions import VersionClock, is_possible
 
+T = TypeVar("T")
 LINK_PAGE = 200
 EVENTS_MAX = 1_000
 
 
-async def clear_namespace(gate: Gate, namespace: Namespace) -> int:
-    """Remove one namespace's rows; others' links into it dangle until it is back. The newest version."""
+async def clear_namespace(gate: Gate, namespace: Namespace, naming: Naming) -> int:
+    """Remove one namespace's rows; others' links into it dangle until it is back. The newest version.
+
+    Mentions of its titles go, and what these overlaid or made common is looked at again.
+    """
     principal = Principal.pipeline(namespace.tenant_id)
     query = owned_by(namespace)
     await gate.refresh()
-    documents = [document async for document in _documents(gate, namespace)]
-    for index in (Index.GATE, Index.CHUNKS, Index.LINKS, Index.RELATIONS, Index.EXTRACTIONS, Index.DOCUMENTS):
+    documents: list[ChangedDocument] = []
+    gone: list[NamesChanged] = []
+    async for document, names in _documents(gate, namespace):
+        documents.append(document)
+        gone.append(names)
+    await gate.delete_matching(principal, Index.DOCUMENTS, query)
+    await gate.refresh()
+    for part in _pages(gone):
+        await settle_mentions(gate, namespace.tenant_id, part, naming)
+    for index in (Index.GATE, Index.CHUNKS, Index.LINKS, Index.RELATIONS, Index.EXTRACTIONS):
         await gate.delete_matching(principal, index, query)
     await gate.refresh()
     for page in _pages(documents):
@@ -113,18 +128,20 @@ def _record(topics: Topics, event: MentionsExtracted) -> OutgoingRecord:
     return OutgoingRecord(topic=topics.mentions, key=key, value=encode(event))
 
 
-async def _documents(gate: Gate, namespace: Namespace) -> AsyncIterator[ChangedDocument]:
-    fields = ("path", "alias_keys", "version")
+async def _documents(gate: Gate, namespace: Namespace) -> AsyncIterator[tuple[ChangedDocument, NamesChanged]]:
+    fields = ("path", "alias_keys", "version", "title", "aliases")
     principal = Principal.pipeline(namespace.tenant_id)
     async with aclosing(gate.scan(principal, Index.DOCUMENTS, owned_by(namespace), fields=fields)) as scan:
         async for row in scan:
-            yield ChangedDocument(
-                key=namespace.document(row.source["path"]),
-                version=row.source["version"],
-                deleted=True,
-                alias_keys=tuple(row.source["alias_keys"]),
+            key, version = namespace.document(row.source["path"]), row.source["version"]
+            names = frozenset(names_of(row.source["title"], row.source["aliases"]))
+            yield (
+                ChangedDocument(
+                    key=key, version=version, deleted=True, alias_keys=tuple(row.source["alias_keys"])
+                ),
+                NamesChanged(key=key, version=version, text=None, names=frozenset(), turned=names),
             )
 
 
-def _pages(documents: Sequence[ChangedDocument]) -> Iterable[Sequence[ChangedDocument]]:
+def _pages(documents: Sequence[T]) -> Iterable[Sequence[T]]:
     return (documents[start : start + LINK_PAGE] for start in range(0, len(documents), LINK_PAGE))

@@ -13,12 +13,16 @@ from indexers.domain.identity import EntityNamespace
 from indexers.embedders.factory import identify_model, load_token_counter
 from indexers.errors import HoplineError
 from indexers.extractors.factory import identify_extractor
+from indexers.linking.unlinked import Naming
+from indexers.linking.unlinked_texts import VaultTexts
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.retry import RetryPolicy
 from indexers.opensearch.rows import REBUILT
 from indexers.planning import IndexVersions
 from indexers.settings import VaultRoot
+from indexers.vault.content import read_if_there
 from indexers.vault.local import LocalVaultFiles
+from indexers.vault.roots import files_of
 from indexers.verify import Verifier, VerifyReport
 from indexers.verify.entities import EntityVerifier
 from streams.admin import ensure_topics
@@ -67,9 +71,19 @@ class Rebuilder:
         await self.wait_until_quiet("the agents to index")
         return sent
 
+    @property
+    def _naming(self) -> Naming:
+        """Of other roots' texts, whose files stay as they are."""
+        indexing = self.config.indexing
+        files = files_of(self.config.roots)
+        texts = VaultTexts(
+            read_file=lambda key: read_if_there(files, key, indexing.document_max_bytes), settings=indexing
+        )
+        return Naming(texts=texts, in_degree_max=indexing.name_in_degree_max)
+
     async def _clear(self, root: VaultRoot) -> None:
         self.say(f"removing the rows of {root.name}")
-        self.clock.observe(await clear_namespace(self.gate, root.namespace))
+        self.clock.observe(await clear_namespace(self.gate, root.namespace, self._naming))
         clearing = clear_entities(self.gate, root.namespace, topics=self.config.topics, clock=self.clock)
         async with aclosing(clearing) as pages:
             async for records in pages:

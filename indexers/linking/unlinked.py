@@ -54,6 +54,14 @@ class TextSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Naming:
+    """What mentions ask for: texts of other documents, and how many texts of a scope may say a name."""
+
+    texts: TextSource
+    in_degree_max: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NamesChanged:
     """A document after its event. `turned`: names that it has and had not, or had and has not."""
 
@@ -66,12 +74,12 @@ class NamesChanged:
 
 
 async def settle_mentions(
-    gate: Gate, tenant_id: TenantId, changed: Sequence[NamesChanged], texts: TextSource, *, cap: int
+    gate: Gate, tenant_id: TenantId, changed: Sequence[NamesChanged], naming: Naming
 ) -> None:
     """The caller has refreshed documents, and then links, after its own last write to them."""
     if not changed:
         return
-    settling = Settling(gate=gate, tenant_id=tenant_id, texts=texts, cap=cap)
+    settling = Settling(gate=gate, tenant_id=tenant_id, texts=naming.texts, cap=naming.in_degree_max)
     ids = [one.key.doc_id for one in changed]
     versions = {one.key.doc_id: one for one in changed}
     own = await rows_from(gate, tenant_id, ids)

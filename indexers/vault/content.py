@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 from indexers.domain.hashing import written_hash
+from indexers.domain.identity import DocumentKey, Namespace
 from indexers.domain.text import CUT_MARGIN_BYTES
+from indexers.errors import HoplineError
 from indexers.planning import FileContent
 from indexers.ports import VaultFiles
 
@@ -24,3 +27,14 @@ def read_content(files: VaultFiles, path: str, cap_bytes: int) -> FileContent:
         head += piece[: max(0, cap_bytes + CUT_MARGIN_BYTES - len(head))]
         if len(piece) < READ_STEP_BYTES:
             return FileContent(head=bytes(head), size=size, content_hash=written_hash(digest.hexdigest()))
+
+
+def read_if_there(
+    files: Mapping[Namespace, VaultFiles], document: DocumentKey, cap_bytes: int
+) -> FileContent | None:
+    """None where it can't be had: no such root or file, a vault that is away."""
+    vault = files.get(document.namespace)
+    try:
+        return None if vault is None else read_content(vault, document.path, cap_bytes)
+    except (OSError, ValueError, HoplineError):
+        return None

@@ -14,6 +14,7 @@ import msgspec
 from indexers.domain import hashing
 from indexers.domain.identity import DocumentId
 from indexers.errors import PoisonRecord
+from indexers.linking.unlinked import Naming
 from indexers.linking.unlinked_texts import SaidTexts, VaultTexts
 from indexers.opensearch.gate import Gate, RowRef
 from indexers.opensearch.rows import GateRow, Index
@@ -32,7 +33,7 @@ from streams.agents.ingest.plan import (
     utc_now,
 )
 from streams.agents.ingest.work import Work, announcement
-from streams.agents.ingest.write import Naming, write_documents, write_gate_rows
+from streams.agents.ingest.write import write_documents, write_gate_rows
 from streams.agents.vaults import Vaults
 from streams.batch import Poisoned, Record
 from streams.context import AgentContext

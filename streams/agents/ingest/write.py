@@ -12,7 +12,7 @@ from indexers.domain.title_names import names_of
 from indexers.errors import PoisonRecord
 from indexers.linking.settle import read_links, settle
 from indexers.linking.sources import StoredLink, link_removal, links_naming, outdated_links
-from indexers.linking.unlinked import TextSource, settle_mentions
+from indexers.linking.unlinked import Naming, settle_mentions
 from indexers.opensearch.gate import Gate, RowRef, RowWrite, WriteResult
 from indexers.opensearch.rows import Index, LinkRow
 from streams.agents.ingest.work import Work, by_tenant, gate_write, own_link_ids, row_writes
@@ -31,14 +31,6 @@ class Written:
     stale: list[Work]
     rejected: list[Poisoned]
     incomplete: set[DocumentId]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Naming:
-    """What unlinked mentions ask for: texts of other documents, and how many may say a name."""
-
-    texts: TextSource
-    in_degree_max: int
 
 
 async def write_documents(gate: Gate, works: Sequence[Work], naming: Naming) -> Written:
@@ -63,7 +55,7 @@ async def write_documents(gate: Gate, works: Sequence[Work], naming: Naming) -> 
         for tenant_id, members in by_tenant(written.applied).items():
             await _settle_tenant(gate, tenant_id, members, own.get(tenant_id, []))
             changed = [work.names_changed(present[work.document.doc_id]) for work in members]
-            await settle_mentions(gate, tenant_id, changed, naming.texts, cap=naming.in_degree_max)
+            await settle_mentions(gate, tenant_id, changed, naming)
         await _remove_links(gate, await _superseded(gate, written.applied))
     return written
 
