@@ -12,9 +12,10 @@ import pytest
 from indexers.domain import markdown
 from indexers.opensearch.rows import DocumentRow, Index
 from streams.events import DocumentChanged, decode
-from tests.agents import Rig, agent_config, opened_rig, reopened, shipped_embedder, vault_root
+from tests.agents import Rig, agent_config, opened_rig, reopened, vault_root
 from tests.conftest import Stack
 from tests.contract.test_agents_faults import spoiled
+from tests.handlers import shipped_embedder
 
 pytestmark = pytest.mark.engines
 
