@@ -49,12 +49,14 @@ class IndexNames:
     def index_of(self, index: Index, suffix: str | None) -> str:
         return f"{self.alias_of(index, suffix)}-v{SCHEMA_VERSION}"
 
-    def template(self, index: Index) -> str:
-        return f"{self.prefix}-{index.value}"
+    @property
+    def template(self) -> str:
+        return f"{self.prefix}-indices"
 
-    def template_pattern(self, index: Index) -> str:
-        """The alias too: should it ever be created as an index by mistake, its mapping is the right one."""
-        return f"{self.prefix}-{index.value}*"
+    @property
+    def template_patterns(self) -> list[str]:
+        """Aliases too: should one ever be created as an index by mistake, it shall take no row."""
+        return [f"{self.prefix}-{index.value}*" for index in Index]
 
 
 def stored_id(tenant_id: TenantId, row_id: str) -> str:

@@ -1,8 +1,9 @@
-"""Templates, indices and aliases: made once, by whichever process comes first."""
+"""Template, indices and aliases: made once, by whichever process comes first."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Iterable, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -28,22 +29,17 @@ class Schema:
         self._settings = settings
 
     async def ensure(self, space: VectorSpace) -> None:
-        for index in Index:
-            await self._put_template(index, space)
-            for suffix in self._names.suffixes:
-                await self._ensure_index(index, suffix, space)
+        """All indices at once: the node makes one after the other, but starts their shards beside that."""
+        await self._put_template()
+        await _all(self._ensure_index(i, suffix, space) for i in Index for suffix in self._names.suffixes)
         await self._require_allocated()
 
     async def drop(self, dropped: Sequence[Index]) -> None:
-        """Indices first: a template that still stands keeps a mistaken auto-created index harmless."""
+        """The template last, and only with all indices: it keeps a mistaken auto-created index harmless."""
         indices = [self._names.index_of(i, s) for i in dropped for s in self._names.suffixes]
         await self._request("DELETE", f"/{','.join(indices)}", params={"ignore_unavailable": "true"})
-        for index in dropped:
-            try:
-                await self._request("DELETE", f"/_index_template/{self._names.template(index)}")
-            except RefusedRequest as refused:
-                if refused.status != HTTPStatus.NOT_FOUND:
-                    raise
+        if set(dropped) == set(Index):
+            await self._drop_template()
 
     async def recorded_space(self, suffix: str | None = None) -> VectorSpace:
         """The vector space that the stored vectors belong to."""
@@ -54,13 +50,20 @@ class Schema:
             cosine_floor=found.get("cosine_floor"),
         )
 
-    async def _put_template(self, index: Index, space: VectorSpace) -> None:
-        body = template_body(index, self._names.template_pattern(index), self._settings, space)
-        await self._request("PUT", f"/_index_template/{self._names.template(index)}", body=body)
+    async def _put_template(self) -> None:
+        body = template_body(self._names.template_patterns, self._settings)
+        await self._request("PUT", f"/_index_template/{self._names.template}", body=body)
+
+    async def _drop_template(self) -> None:
+        try:
+            await self._request("DELETE", f"/_index_template/{self._names.template}")
+        except RefusedRequest as refused:
+            if refused.status != HTTPStatus.NOT_FOUND:
+                raise
 
     async def _ensure_index(self, index: Index, suffix: str | None, space: VectorSpace) -> None:
         name, alias = self._names.index_of(index, suffix), self._names.alias_of(index, suffix)
-        # Whole body, not the template's: another process may have put another template a moment ago.
+        # Whole body: the template holds what all have in common, and only for indices made by others.
         body = index_body(index, self._settings, space) | {"aliases": {alias: {"is_write_index": True}}}
         try:
             await self._request("PUT", f"/{name}", body=body)
@@ -103,3 +106,10 @@ class Schema:
         if health["status"] == "red":
             msg = "OpenSearch has not allocated all primary shards yet"
             raise Transient(msg)
+
+
+async def _all(calls: Iterable[Awaitable[None]]) -> None:
+    """Every call comes to its end; then the first fault in their order is raised."""
+    for fault in await asyncio.gather(*calls, return_exceptions=True):
+        if fault is not None:
+            raise fault

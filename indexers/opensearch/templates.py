@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,8 @@ KEYWORD_MAX_CHARS = 8_191
 #: The row's owner; every index has these four.
 OWNER_FIELDS = ("tenant_id", "agent_id", "team_id", "scope")
 VECTOR_FIELD = "vector"
+#: Above the templates of earlier versions, one per index.
+_TEMPLATE_PRIORITY = 201
 #: Searched by `text` and `code` analysis.
 BODY_FIELD = "body"
 #: Searched for phrases of whole tokens: which texts say a name.
@@ -40,14 +43,21 @@ class VectorSpace:
 
 
 def index_body(index: Index, settings: OpenSearchSettings, space: VectorSpace) -> dict[str, Any]:
-    """Settings and mappings, as an index and as a template take them."""
+    """Settings and mappings of an index that is made."""
     return {"settings": _settings(index, settings), "mappings": _mappings(index, space)}
 
 
-def template_body(
-    index: Index, pattern: str, settings: OpenSearchSettings, space: VectorSpace
-) -> dict[str, Any]:
-    return {"index_patterns": [pattern], "priority": 200, "template": index_body(index, settings, space)}
+def template_body(patterns: Sequence[str], settings: OpenSearchSettings) -> dict[str, Any]:
+    """What all indices have in common. One that is not made by `index_body` takes no row but refuses it."""
+    common = {
+        "settings": _settings(None, settings),
+        "mappings": {
+            "dynamic": "strict",
+            "_routing": {"required": True},
+            "properties": dict.fromkeys(OWNER_FIELDS, _KEYWORD),
+        },
+    }
+    return {"index_patterns": list(patterns), "priority": _TEMPLATE_PRIORITY, "template": common}
 
 
 def meta(index: Index, space: VectorSpace) -> dict[str, Any]:
@@ -61,7 +71,7 @@ def meta(index: Index, space: VectorSpace) -> dict[str, Any]:
     return recorded
 
 
-def _settings(index: Index, settings: OpenSearchSettings) -> dict[str, Any]:
+def _settings(index: Index | None, settings: OpenSearchSettings) -> dict[str, Any]:
     values: dict[str, Any] = {
         "number_of_shards": settings.shards,
         "number_of_replicas": settings.replicas,

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from msgspec import to_builtins
 
 from indexers.domain.identity import Principal, TenantId
-from indexers.errors import ConfigurationError, Transient
+from indexers.errors import ConfigurationError, RefusedRequest, Transient
 from indexers.opensearch.connect import connect, request
 from indexers.opensearch.gate import Gate, GatedSearch, RowRef, RowWrite, VectorSpace
 from indexers.opensearch.names import IndexNames
 from indexers.opensearch.retry import RetryPolicy
-from indexers.opensearch.rows import Index
+from indexers.opensearch.rows import REBUILT, Index
 from indexers.settings import OpenSearchSettings
 from tests.conftest import Stack
 from tests.contract.fault_proxy import FaultProxy
-from tests.store import DIMENSION, PAIR_ID, document_row, namespace, opened_gate
+from tests.entity_rows import row_of
+from tests.store import DIMENSION, PAIR_ID, document_row, link_row, namespace, opened_gate
 
 pytestmark = pytest.mark.engines
 
@@ -39,7 +41,7 @@ async def test_two_processes_at_once(stack: Stack, prefix: str) -> None:
             *(gate.ensure_indices(dimension=3, pair_id="p", cosine_floor=0.7) for gate in (first, second) * 2)
         )
         assert await aliases(stack.opensearch_url, prefix) == {
-            f"{prefix}-{name}-v1": [f"{prefix}-{name}"] for name in ("chunks", "documents", "gate", "links")
+            f"{prefix}-{index}-v1": [f"{prefix}-{index}"] for index in sorted(Index)
         }
         assert await second.vector_space() == VectorSpace(pair_id="p", dimension=3, cosine_floor=0.7)
 
@@ -128,6 +130,54 @@ async def test_a_node_that_answers_late_is_waited_for(stack: Stack, prefix: str)
         "OpenSearch can't be reached",
         "OpenSearch answered 503",
     ]
+
+
+async def test_one_index_that_fails_fails_the_attempt_not_the_others(stack: Stack, prefix: str) -> None:
+    reasons: list[str] = []
+    retry = RetryPolicy(base_seconds=0.01, attempts=2, on_wait=lambda reason, _: reasons.append(reason))
+    async with FaultProxy(stack.opensearch_url) as proxy:
+        proxy.fail_requests(f"{prefix}-links-v1", status=503, times=1)
+        async with opened_gate(proxy.url, prefix, retry=retry):
+            assert sorted(await aliases(stack.opensearch_url, prefix)) == sorted(
+                f"{prefix}-{index}-v1" for index in Index
+            )
+        made = [seen.path for seen in proxy.seen if seen.method == "PUT"]
+    assert [reason.split(":")[0] for reason in reasons] == ["OpenSearch answered 503"]
+    assert sorted(made) == sorted(
+        2 * [f"/_index_template/{prefix}-indices", *(f"/{prefix}-{index}-v1" for index in Index)]
+    )
+
+
+async def test_an_index_made_by_others_takes_no_row(stack: Stack, prefix: str) -> None:
+    client = connect(OpenSearchSettings(), stack.opensearch_url)
+    try:
+        async with opened_gate(stack.opensearch_url, prefix):
+            await request(client, "PUT", f"/{prefix}-links-v2")
+            path, params = f"/{prefix}-links-v2/_doc/r", {"routing": "acme"}
+            with pytest.raises(RefusedRequest, match="strict"):
+                await request(client, "PUT", path, params=params, body=to_builtins(link_row()))
+        await request(client, "DELETE", f"/{prefix}-links-v2")
+    finally:
+        await client.close()
+
+
+async def test_what_a_rebuild_drops_is_all_but_control(stack: Stack, prefix: str) -> None:
+    tenant = Principal.pipeline(TenantId("acme"))
+    async with opened_gate(stack.opensearch_url, prefix) as gate:
+        writes = [
+            RowWrite(principal=tenant, index=index, row_id="r", action="index", row=row_of(index), version=1)
+            for index in Index
+        ]
+        assert {result.status for result in await gate.write(writes)} == {"applied"}
+        await gate.drop_indices(REBUILT)
+        assert list(await aliases(stack.opensearch_url, prefix)) == [f"{prefix}-control-v1"]
+        await gate.ensure_indices(dimension=DIMENSION, pair_id="another")
+        ref = RowRef(principal=tenant, row_id="r")
+        kept = {index: await gate.get_many(index, [ref]) for index in Index}
+        assert {index for index, [row] in kept.items() if row is not None} == {Index.CONTROL}
+        [control] = kept[Index.CONTROL]
+        assert control is not None
+        assert control.source == to_builtins(row_of(Index.CONTROL))
 
 
 async def test_refused_credentials_are_a_setting(stack: Stack, prefix: str) -> None:

@@ -19,7 +19,8 @@ from indexers.opensearch.rows import Index, OwnedRow
 from indexers.settings import OpenSearchSettings
 from tests.conftest import Stack
 from tests.contract.fault_proxy import FaultProxy
-from tests.store import chunk_row, document_row, gate_row, link_row, namespace, opened_gate, principal
+from tests.entity_rows import row_of
+from tests.store import chunk_row, document_row, gate_row, namespace, opened_gate, principal
 
 pytestmark = pytest.mark.engines
 
@@ -61,15 +62,11 @@ def expected(asking: Principal, written: list[Written]) -> set[str]:
 
 
 def row_for(index: Index, owner: Namespace, chance: random.Random) -> OwnedRow:
-    match index:
-        case Index.DOCUMENTS:
-            return document_row(owner, title="Copper ledger", tags=["audit"], body="zephyrine")
-        case Index.CHUNKS:
-            return chunk_row(owner, vector=[1.0, chance.random(), chance.random()])
-        case Index.LINKS:
-            return link_row(owner)
-        case Index.GATE:
-            return gate_row(owner)
+    if index is Index.DOCUMENTS:
+        return document_row(owner, title="Copper ledger", tags=["audit"], body="zephyrine")
+    if index is Index.CHUNKS:
+        return chunk_row(owner, vector=[1.0, chance.random(), chance.random()])
+    return row_of(index, owner)
 
 
 @pytest.fixture
@@ -116,6 +113,16 @@ def queries(index: Index) -> list[dict[str, Any]]:
         everything += [
             {"match": {"body": "zephyrine"}},
             {"multi_match": {"query": "copper", "fields": ["title"]}},
+        ]
+    if index is Index.ENTITIES:
+        everything += [
+            {"match": {"name": "redis"}},
+            {
+                "bool": {
+                    "filter": [{"terms": {"grams": ["red", "umb"]}}],
+                    "should": [{"term": {"block": "r"}}],
+                }
+            },
         ]
     if index is Index.CHUNKS:
         knn = {"knn": {"vector": {"vector": [1.0, 0.5, 0.5], "k": 500}}}

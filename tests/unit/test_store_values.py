@@ -58,7 +58,7 @@ def test_the_mapping_has_exactly_the_fields_of_the_row(index: Index) -> None:
 
 def test_only_body_is_kept_out_of_the_stored_row() -> None:
     excluded = {index: index_body(index, SETTINGS, SPACE)["mappings"].get("_source") for index in Index}
-    assert excluded == dict.fromkeys(Index) | {Index.DOCUMENTS: {"excludes": ["body"]}}
+    assert excluded == dict.fromkeys(Index) | {Index.DOCUMENTS: {"excludes": ["body", "name_text"]}}
 
 
 def test_the_vector_engine_is_always_named() -> None:
@@ -90,10 +90,31 @@ def test_every_keyword_has_a_safe_length() -> None:
         assert [hit for name, field in fields.items() for hit in unsafe(name, field)] == []
 
 
-def test_a_template_carries_the_settings() -> None:
-    body = template_body(Index.GATE, "hopline-gate*", SETTINGS, SPACE)
-    assert body["index_patterns"] == ["hopline-gate*"]
-    assert body["template"]["settings"] == {
+def test_the_template_carries_what_all_indices_have_in_common() -> None:
+    keyword = {"type": "keyword", "ignore_above": 8_191}
+    assert template_body(["hopline-gate*", "hopline-links*"], SETTINGS) == {
+        "index_patterns": ["hopline-gate*", "hopline-links*"],
+        "priority": 201,
+        "template": {
+            "settings": {
+                "index": {
+                    "number_of_shards": 3,
+                    "number_of_replicas": 2,
+                    "refresh_interval": "1s",
+                    "gc_deletes": "10m",
+                }
+            },
+            "mappings": {
+                "dynamic": "strict",
+                "_routing": {"required": True},
+                "properties": dict.fromkeys(("tenant_id", "agent_id", "team_id", "scope"), keyword),
+            },
+        },
+    }
+
+
+def test_an_index_carries_the_settings() -> None:
+    assert index_body(Index.GATE, SETTINGS, SPACE)["settings"] == {
         "index": {
             "number_of_shards": 3,
             "number_of_replicas": 2,
