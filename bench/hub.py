@@ -18,6 +18,8 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import msgspec
+
 from bench.engines import Addresses, add_arguments, engines
 from bench.report import Report
 from indexers.domain.identity import Principal, mention_id
@@ -52,7 +54,29 @@ async def measure(addresses: Addresses, folder: Path, *, mentions: int, rounds: 
                         writes[name].append(took)
                         expansions[name].append(expanded)
             counts = {name: count for name, (count, _) in (await rig.entities()).items()}
-    return figures(writes, expansions, counts, mentions=mentions, rounds=rounds)
+            merged = await merge_and_back(rig, rounds)
+    return figures(writes, expansions, counts, mentions=mentions, rounds=rounds) | merged
+
+
+async def merge_and_back(rig: LinkRig, rounds: int) -> dict[str, object]:
+    """The hub with the small entity: no mention is touched, and documents of both names count once."""
+    before = await rig.rows(Index.ENTITIES)
+    merge = rig.command("merge", LABEL, HUB, SMALL)
+    merging = await timed(lambda: rig.feed(merge))
+    writes = []
+    for n in range(rounds):
+        records = await rig.said(f"more/{HUB}-{n}.md", {LABEL: [HUB, SMALL]})
+        writes.append(await timed(lambda r=records: rig.feed(r)))  # type: ignore[misc]
+        await rig.feed(await rig.said(f"more/{HUB}-{n}.md", {LABEL: HUB}))
+    event_id = msgspec.json.decode(merge.value or b"")["event_id"]
+    undo = rig.command("unmerge", LABEL, HUB, SMALL, undoes=event_id)
+    undoing = await timed(lambda: rig.feed(undo))
+    return {
+        "merge_ms": round(merging * 1e3, 1),
+        "write_merged_ms": round(statistics.median(writes) * 1e3, 1),
+        "unmerge_ms": round(undoing * 1e3, 1),
+        "same_rows_after": await rig.rows(Index.ENTITIES) == before,
+    }
 
 
 async def fill(rig: LinkRig, name: str, mentions: int) -> None:

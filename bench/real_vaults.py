@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from streams.rebuild import AGENTS
 from tests.pipeline import Pipeline, running, write_keys
 
 LINK = re.compile(r"\[\[([^\]|#\\]+)|\]\(<?([^)\s>#]+)")
@@ -111,7 +112,7 @@ def main() -> None:
                 vaults=[{"name": "bench", "path": str(vault)}],
             )
             start = time.monotonic()
-            with running(pipeline, "ingest", "embed", "watch", "api"):
+            with running(pipeline, *AGENTS, "watch", "api"):
                 pipeline.wait_idle(1_200)
                 results[source.name] = report(pipeline, vault, time.monotonic() - start)
                 pipeline.stop()

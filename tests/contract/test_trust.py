@@ -15,11 +15,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from indexers.domain.identity import Principal, chunk_id
+from indexers.domain.entities.names import name_key
+from indexers.domain.identity import EntityNamespace, Principal, chunk_id
 from indexers.opensearch.gate import RowWrite
 from indexers.opensearch.rows import REBUILT, ChunkRow, DocumentRow, GateRow, Index, LinkRow, OwnedRow
+from indexers.settings import VaultRoot
+from indexers.vault.journal import Journal
 from indexers.verify.digest import content_digest
+from streams.events import CurationCommand, encode, new_event_id, now_iso
 from streams.rebuild import AGENTS
+from streams.versions import VersionClock
 from tests.agents import Rig, agent_config, opened_rig, vault_root
 from tests.conftest import Stack
 
@@ -193,12 +198,39 @@ async def command(environment: dict[str, str], *arguments: str) -> tuple[int, di
     return process.returncode or 0, json.loads(out)
 
 
+def merged_incidents(root: VaultRoot) -> CurationCommand:
+    owner = EntityNamespace.of(root.namespace).namespace
+    return CurationCommand(
+        event_id=new_event_id(),
+        tenant_id=owner.tenant_id,
+        agent_id=owner.agent_id,
+        scope=owner.scope,
+        occurred_at=now_iso(),
+        version=VersionClock().next(),
+        kind="merge",
+        label="incident",
+        keys=[name_key("INC-2041", "incident"), name_key("INC-2042", "incident")],
+        by="ada",
+    )
+
+
+async def incidents(rig: Rig) -> set[tuple[str, int, str]]:
+    """Name shown, mention count, key of the entity."""
+    rows = [row for row in (await rig.rows(Index.ENTITIES)).values() if row["label"] == "incident"]
+    keys = {row["name_id"]: row["key"] for row in rows}
+    return {(row["name"], row["mention_count"], keys[row["entity_id"]]) for row in rows}
+
+
 async def test_rebuild_restores_the_index_and_two_rebuilds_are_equal(
     stack: Stack, prefix: str, tmp_path: Path
 ) -> None:
-    """Real agents as processes; also: `hopline write`, and the exit code of `hopline verify`."""
+    """Real agents as processes; also: `hopline write`, and the exit code of `hopline verify`.
+
+    Names of the shared namespace have two authors, and a curator merged two of them.
+    """
     ours, theirs = vault_root(tmp_path), vault_root(tmp_path, "theirs", tenant="umbra")
-    vaults = [root.model_dump(mode="json") for root in (ours, theirs)]
+    bobs = vault_root(tmp_path, "bobs", agent="bob")
+    vaults = [root.model_dump(mode="json") for root in (ours, theirs, bobs)]
     environment = {
         **os.environ,
         "HOPLINE_PREFIX": prefix,
@@ -212,12 +244,21 @@ async def test_rebuild_restores_the_index_and_two_rebuilds_are_equal(
             (root.path / f"n{number}.md").write_text(
                 f"# N{number}\n\nSee [[n{number + 1}]] and [[n{number - 1}]]."
             )
+    for number in range(3):
+        (bobs.path / f"b{number}.md").write_text(f"# B{number}\n\nINC-2041 and ORA-0155{number}, again.")
+    (ours.path / "n0.md").write_text("# N0\n\nINC-2041 and INC-2042 were one.")
+    merge = merged_incidents(bobs)
+    Journal(bobs.path, "curation.jsonl").append({merge.event_id: encode(merge)})
     async with opened_rig(agent_config(stack, prefix, [ours, theirs]), ensure=False) as rig:
         with running_agents(environment, tmp_path):
             code, done = await command(environment, "rebuild", "--yes", "--json")
-            assert (code, done["clean"], done["sent"]) == (0, True, {"main": 12, "theirs": 12})
+            assert (code, done["clean"], done["sent"]) == (0, True, {"main": 12, "theirs": 12, "bobs": 3})
             first = await command(environment, "verify", "--digest", "--json")
             assert first[0] == 0
+            assert await incidents(rig) == {("INC-2041", 4, "inc 2041"), ("INC-2042", 0, "inc 2041")}
+            assert (await command(environment, "rebuild", "--yes", "--json", "--root", "bobs"))[0] == 0
+            again = await command(environment, "verify", "--digest", "--json")
+            assert again[1]["digests"] == first[1]["digests"]
             written = await command(
                 environment, "write", "Osprey docks.", "--title", "Osprey", "--root", "main", "--json"
             )

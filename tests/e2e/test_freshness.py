@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from streams.rebuild import AGENTS
 from tests.conftest import Stack
 from tests.pipeline import Pipeline, running, wait_for, write_keys
 
@@ -29,7 +30,7 @@ def pipeline(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         vaults=[{"name": "main", "path": str(vault)}],
     )
     write_keys(folder)
-    with running(own, "ingest", "embed", "watch", "api"):
+    with running(own, *AGENTS, "watch", "api"):
         own.wait_idle()
         yield own
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from streams.rebuild import AGENTS
 from tests.conftest import Stack
 from tests.pipeline import Pipeline, running, write_keys
 
@@ -46,7 +47,7 @@ def pipeline(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         vaults=[{"name": t, "path": str(write_vault(folder, t)), "tenant": t} for t in KEYS],
     )
     write_keys(folder, **KEYS)
-    with running(own, "ingest", "embed", "watch", "api"):
+    with running(own, *AGENTS, "watch", "api"):
         own.wait_idle()
         yield own
 
