@@ -148,7 +148,7 @@ class RelationWritten(PathEvent, frozen=True, kw_only=True):
     """Somebody states a relation and cites a document for it; on the memory-writes topic, with the document's key.
 
     `kind` tells it from a `MemoryWrite`: `related`, or `unrelated` to take it back. The quote must stand in the
-    document's text, in which every run of white space counts as one blank.
+    document's text, in which every run of white space counts as one blank; to take back it isn't needed.
     """
 
     kind: Literal["related", "unrelated"]
@@ -157,7 +157,7 @@ class RelationWritten(PathEvent, frozen=True, kw_only=True):
     relation_type: str
     object: str
     object_label: str
-    quote: str
+    quote: str = ""
     by: str
 
 

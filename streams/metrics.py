@@ -44,6 +44,8 @@ ERROR_CLASSES: Final = frozenset(
         "not_extractable",
         "invalid_labels",
         "event_too_large",
+        "quote_missing",
+        "no_such_document",
         "other",
     }
 )
@@ -89,6 +91,11 @@ class StreamMetrics:
         self.embeddings = counter(
             "hopline_stream_embeddings_total",
             "Chunk vectors: computed by the model, or reused.",
+            ("outcome",),
+        )
+        self.relations = counter(
+            "hopline_stream_relations_total",
+            "Stated relations of indexed documents: their quote stands in the text, or is missing.",
             ("outcome",),
         )
         self.mentions = counter("hopline_stream_mentions_total", "Mentions that events told of.", ("source",))
@@ -143,6 +150,7 @@ class StreamMetrics:
             (self.dead_letters, "error_class", sorted(ERROR_CLASSES)),
             (self.skipped, "reason", ("same", "older")),
             (self.embeddings, "outcome", ("computed", "reused")),
+            (self.relations, "outcome", ("stands", "quote_missing")),
             (self.mentions, "source", MENTION_SOURCES),
             (self.mentions_rejected, "reason", sorted(REJECTIONS)),
             (self.link_edges, "outcome", ("written", "removed")),

@@ -22,6 +22,8 @@ from streams.agents.extract.model import Model as ExtractorModel
 from streams.agents.extract.model import Watched
 from streams.agents.ingest import IngestHandler
 from streams.agents.ingest.plan import Planner
+from streams.agents.ingest.relations import Relations
+from streams.agents.ingest.statements import Journals
 from streams.agents.link import LinkHandler
 from streams.agents.link.journal import CurationJournal
 from streams.agents.vaults import Vaults
@@ -58,11 +60,14 @@ def ingest_handler(
     config: AgentConfig, gate: Gate, context: AgentContext, embedder: Embedder, executor: ThreadPoolExecutor
 ) -> IngestHandler:
     versions = IndexVersions.of(embedder, embedder.model_id, config.indexing)
+    vaults = Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds)
+    journals = Journals.of_roots(config.roots, vaults, cap_bytes=config.indexing.document_max_bytes)
     return IngestHandler(
         gate=gate,
-        vaults=Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds),
+        vaults=vaults,
         topics=config.topics,
         planner=Planner(counter=embedder, settings=config.indexing, versions=versions),
+        relations=Relations(gate=gate, context=context, journals=journals, executor=executor),
         context=context,
         executor=executor,
         inline_max_bytes=config.indexing.inline_max_bytes,

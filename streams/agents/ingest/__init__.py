@@ -12,6 +12,8 @@ from indexers.planning import IndexVersions
 from streams.agents.config import AgentConfig, open_gate, require_indices
 from streams.agents.ingest.handler import IngestHandler, Prepared
 from streams.agents.ingest.plan import Planner
+from streams.agents.ingest.relations import Relations
+from streams.agents.ingest.statements import Journals
 from streams.agents.vaults import Vaults
 from streams.context import AgentContext
 from streams.worker import run_agent
@@ -34,11 +36,14 @@ async def open_handler(config: AgentConfig, context: AgentContext) -> AsyncItera
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="ingest") as executor:
         async with open_gate(config, context) as gate:
             await context.hold("opensearch", lambda: require_indices(gate, model))
+            cap = config.indexing.document_max_bytes
+            journals = Journals.of_roots(config.roots, vaults, cap_bytes=cap)
             yield IngestHandler(
                 gate=gate,
                 vaults=vaults,
                 topics=config.topics,
                 planner=Planner(counter=counter, settings=config.indexing, versions=versions),
+                relations=Relations(gate=gate, context=context, journals=journals, executor=executor),
                 context=context,
                 executor=executor,
                 inline_max_bytes=config.indexing.inline_max_bytes,

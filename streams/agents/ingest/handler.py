@@ -32,6 +32,8 @@ from streams.agents.ingest.plan import (
     slices,
     utc_now,
 )
+from streams.agents.ingest.relations import Move, Relations, moves_of
+from streams.agents.ingest.statements import Stated, split
 from streams.agents.ingest.work import Work, announcement
 from streams.agents.ingest.write import write_documents, write_gate_rows
 from streams.agents.vaults import Vaults
@@ -50,6 +52,8 @@ class Prepared:
 
     choices: dict[DocumentId, Choice]
     poisoned: list[Poisoned]
+    moves: list[Move] = field(default_factory=list)
+    stated: list[Stated] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,6 +80,7 @@ class IngestHandler:
     vaults: Vaults
     topics: Topics
     planner: Planner
+    relations: Relations
     context: AgentContext
     executor: Executor
     #: Largest text that travels inside an event, and largest event.
@@ -85,24 +90,32 @@ class IngestHandler:
     said: SaidTexts = field(default_factory=SaidTexts)
 
     async def prepare(self, records: Sequence[Record]) -> Prepared:
-        arrivals, poisoned = decode_inputs(records, self.topics)
+        stated, others, bad = split(records, self.topics)
+        arrivals, poisoned = decode_inputs(others, self.topics)
         grouped = contests(arrivals)
         wanted = [arrival for contest in grouped.values() for arrival in contest.arrivals]
         look = Look(vaults=self.vaults, cap_bytes=self._cap_bytes, waiting=wanted)
         await self.context.hold("vault", lambda: self._run(look.go_on))
-        return Prepared(choices=_choices(grouped, look.sights), poisoned=poisoned + look.unreadable)
+        return Prepared(
+            choices=_choices(grouped, look.sights),
+            poisoned=bad + poisoned + look.unreadable,
+            moves=moves_of(arrivals),
+            stated=stated,
+        )
 
     async def commit(self, prepared: Prepared) -> None:
         fingerprint = self.planner.versions.fingerprint
         rows = await self.context.hold("opensearch", lambda: self._gate_rows(prepared.choices))
         decided = decide_all(prepared.choices, rows, fingerprint)
-        poisoned = list(prepared.poisoned)
+        touched, left_behind = await self.relations.take_along(prepared.moves)
+        poisoned = [*prepared.poisoned, *left_behind]
         older = 0
         for part in slices(decided.to_do, self._cap_bytes):
             planned = await self._plan(part, rows)
             stale, refused = await self._store(planned)
             older += stale + planned.left
             poisoned += [*planned.poisoned, *refused]
+        poisoned += await self.relations.finish(touched, prepared.stated)
         await self.context.park(poisoned)
         self._count(decided, older=older)
 
@@ -111,6 +124,7 @@ class IngestHandler:
         hold = self.context.hold
         naming = Naming(texts=self._texts(planned), in_degree_max=self.planner.settings.name_in_degree_max)
         written = await hold("opensearch", lambda: write_documents(self.gate, planned.works, naming))
+        await self.relations.follow(written)
         await self.context.send(planned.words_of(written.applied))
         fingerprint = self.planner.versions.fingerprint
         ungated = await hold("opensearch", lambda: write_gate_rows(self.gate, written, fingerprint))

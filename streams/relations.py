@@ -1,0 +1,58 @@
+"""A relation that somebody states, or takes back, as an event."""
+
+from __future__ import annotations
+
+import msgspec
+
+from indexers.domain.entities.relations import RelationKind, Statement, check_statement
+from indexers.domain.identity import Namespace
+from indexers.errors import WrongUsage
+from streams.events import RelationWritten, encode, new_event_id, now_iso
+
+
+def relation_written(  # noqa: PLR0913 - one argument per field of the event
+    namespace: Namespace,
+    path: str,
+    *,
+    version: int,
+    subject: str,
+    subject_label: str,
+    relation_type: str,
+    object: str,  # noqa: A002 - the event's field
+    object_label: str,
+    quote: str = "",
+    by: str | None = None,
+    kind: RelationKind = "related",
+) -> RelationWritten:
+    """`path`: the document that says so; `by`: who states it, the document's agent by default.
+
+    Raises WrongUsage for names, labels, a type, a quote or a path that can't be ones. Whether the quote stands in the
+    document is found by ingest.
+    """
+    try:
+        document = namespace.document(path)
+    except ValueError as exc:
+        raise WrongUsage(str(exc)) from exc
+    event = RelationWritten(
+        event_id=new_event_id(),
+        tenant_id=namespace.tenant_id,
+        agent_id=namespace.agent_id,
+        scope=namespace.scope,
+        team_id=namespace.team_id,
+        occurred_at=now_iso(),
+        version=version,
+        path=document.path,
+        kind=kind,
+        subject=subject,
+        subject_label=subject_label,
+        relation_type=relation_type,
+        object=object,
+        object_label=object_label,
+        quote=quote,
+        by=namespace.agent_id if by is None else by,
+    )
+    try:
+        check_statement(msgspec.json.decode(encode(event), type=Statement))
+    except ValueError as exc:
+        raise WrongUsage(str(exc)) from exc
+    return event
