@@ -6,7 +6,8 @@ remembered between batches but what stands in the index.
 
 Workers meet here: each has its documents written and refreshed before it looks, reads the rows of a text before it
 looks the text up, replaces and removes rows only as it read them, and looks once more at what it changed until a
-look changes nothing. So whoever looks last sees both sides.
+look changes nothing. So whoever looks last sees both sides. A second look is left out where the same documents are
+visible as before the first, and no row met another writer: who shows a document later looks later.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from indexers.linking.unlinked_rows import (
     living_versions,
     mark_row,
     marked,
+    newest_visible,
     remove_rows,
     rows_from,
     sayers_of_rows,
@@ -178,7 +180,8 @@ class Settling:
         raise Transient(msg)
 
     async def _round(self, texts: Sequence[NamedText]) -> None:
-        """One look at these texts; those with a change stay pending."""
+        """One look at these texts; those with a change stay pending, unless nobody else changed anything."""
+        before = await newest_visible(self.gate, self.tenant_id)
         ids = [text.key.doc_id for text in texts]
         rows: dict[DocumentId, list[StoredLink]] = {}
         for link in await rows_from(self.gate, self.tenant_id, ids):
@@ -186,6 +189,7 @@ class Settling:
         looks = await look_at(self.gate, self.tenant_id, texts, cap=self.cap)
         living = await living_versions(self.gate, self.tenant_id, ids)
         writes: list[RowWrite] = []
+        touched: dict[DocumentId, NamedText] = {}
         common: set[ScopedName] = set()
         for text, look in zip(texts, looks, strict=True):
             doc_id = text.key.doc_id
@@ -197,17 +201,22 @@ class Settling:
             common |= {ScopedName(name, own_scope(text.key.namespace)) for name in look.common}
             due = self._changes(text, look, present)
             if due:
-                self.pending[doc_id] = text
+                touched[doc_id] = text
                 self._made.setdefault(doc_id, set()).update(write.row_id for write in due)
                 writes += due
-        await self._write(writes)
+        alone = await self._write(writes)
+        if not alone or await newest_visible(self.gate, self.tenant_id) != before:
+            self.pending |= touched
         await self._too_common(common)
 
-    async def _write(self, writes: Sequence[RowWrite]) -> None:
-        for result in await self.gate.write(writes) if writes else []:
+    async def _write(self, writes: Sequence[RowWrite]) -> bool:
+        """Whether no row met another writer."""
+        results = await self.gate.write(writes) if writes else []
+        for result in results:
             if result.status == "rejected":
                 msg = f"the store refused a row of a mention: {result.reason}"
                 raise ValueError(msg)
+        return all(result.status == "applied" for result in results)
 
     def _changes(self, text: NamedText, look: Look, present: Sequence[StoredLink]) -> list[RowWrite]:
         principal = Principal.pipeline(self.tenant_id)

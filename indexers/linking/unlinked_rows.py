@@ -162,6 +162,13 @@ async def living_versions(
     }
 
 
+async def newest_visible(gate: Gate, tenant_id: TenantId) -> int:
+    """Sequence number of the newest document that a search shows, -1 without any."""
+    body = {"query": {"match_all": {}}, "size": 1, "sort": [{"_seq_no": "desc"}], "_source": ["doc_id"]}
+    [page] = await search_all(gate, tenant_id, [body | {"track_total_hits": False}])
+    return page.hits[0].seq_no if page.hits else -1
+
+
 async def sayers_of_rows(gate: Gate, tenant_id: TenantId, links: Iterable[StoredLink]) -> list[Sayer]:
     """The documents of these rows where they live; rows of a version left behind are their own worker's affair."""
     versions: dict[DocumentId, set[int]] = {}
