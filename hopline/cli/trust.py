@@ -202,7 +202,8 @@ def show_report(report: VerifyReport, held: dict[str, Any] | None = None) -> Non
 def _as_text(report: VerifyReport, held: dict[str, Any] | None = None) -> str:
     lines = [
         f"{report.root}: {report.files} files, {report.documents} documents, {report.chunks} chunks, "
-        f"{report.links} links ({report.dangling} dangling), {report.tombstones} tombstones: "
+        f"{report.links} links ({report.dangling} dangling), {report.mentions} mentions, {report.names} names, "
+        f"{report.tombstones} tombstones: "
         + ("clean" if report.clean else f"{sum(report.counts.values())} differences")
     ]
     lines += [f"  {count} x {kind}" for kind, count in sorted(report.counts.items())]
@@ -219,7 +220,7 @@ def _as_text(report: VerifyReport, held: dict[str, Any] | None = None) -> str:
     if not report.clean:
         lines.append(
             "  What to do: wait until `hopline status` shows no lag, then `hopline rescan`; "
-            "if a finding stays, `hopline rebuild`."
+            "for names and mentions `hopline extract --all`; if a finding stays, `hopline rebuild`."
         )
     return "\n".join(lines)
 
@@ -242,6 +243,8 @@ def _as_json(report: VerifyReport) -> dict[str, Any]:
         "chunks": report.chunks,
         "links": report.links,
         "dangling": report.dangling,
+        "mentions": report.mentions,
+        "names": report.names,
         "tombstones": report.tombstones,
         "counts": dict(report.counts),
         "findings": [{"kind": f.kind, "where": f.where, "detail": f.detail} for f in report.findings],
