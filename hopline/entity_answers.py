@@ -157,3 +157,5 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True):
     updated_by: str | None
     updated_at: str | None
     progress: Progress
+    #: Why what is stored can't be used; nothing is extracted until it is mended.
+    problem: str | None = None

@@ -127,11 +127,11 @@ class Pipeline:
         return sum(float(line.rsplit(" ", 1)[1]) for line in found)
 
     def cli(
-        self, *arguments: str, stdin: str | None = None, seconds: float = 120
+        self, *arguments: str, stdin: str | None = None, seconds: float = 120, key: str = KEY
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "hopline", *arguments],
-            env=self.environment | {"HOPLINE_API_KEY": KEY, "HOPLINE_API_URL": self.api_url},
+            env=self.environment | {"HOPLINE_API_KEY": key, "HOPLINE_API_URL": self.api_url},
             input=stdin,
             capture_output=True,
             text=True,

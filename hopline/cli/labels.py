@@ -95,4 +95,6 @@ def _print(found: Labels) -> None:
         out.print(visible(f"  {label['name']}  from {label['threshold']:g}{prompt}{about}"), markup=False)
     for rule in found.patterns:
         out.print(visible(f"  {rule['label']}  /{rule['pattern']}/"), markup=False)
+    if found.problem:
+        out.print(visible(f"PROBLEM: {found.problem}"), style="yellow", markup=False)
     out.print(f"{found.progress.done} of {found.progress.total} documents are extracted with these.")

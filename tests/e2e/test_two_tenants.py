@@ -1,4 +1,7 @@
-"""Two tenants with identical paths: what one may read never shows the other. Random probes over the running service."""
+"""Two tenants with identical paths and names: what one may read or curate never shows, or changes, the other's.
+
+Random probes over the running service, and the command line of entities as its users type it.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,12 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
+from indexers.domain.identity import AgentId, Principal, TenantId
+from search_api.keys import store_key
 from streams.rebuild import AGENTS
 from tests.conftest import Stack
 from tests.pipeline import Pipeline, running, write_keys
@@ -18,6 +24,8 @@ from tests.pipeline import Pipeline, running, write_keys
 pytestmark = pytest.mark.engines
 
 KEYS = {"t1": "key-of-tenant-one-0123456789abcdef", "t2": "key-of-tenant-two-0123456789abcdef"}
+#: Of the same agent, with the role of a curator.
+CURATOR = "key-of-a-curator-of-one-0123456789abcdef"
 PATHS = ("ledger.md", "vault-key.md", "sub/notes.md", "회의록.md")
 SECRET = {"t1": "yarrowmint", "t2": "zephyrine"}
 
@@ -29,10 +37,18 @@ def write_vault(folder: Path, tenant: str) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(
             f"---\ntags: [audit]\naliases: [the {path}]\n---\n# Copper ledger\n\n"
-            f"{SECRET[tenant]} of the Copper Guild, 부산에서. See [[vault-key]], [[ledger]] and [[sub/notes]].\n",
+            f"{SECRET[tenant]} of the Copper Guild, 부산에서. See [[vault-key]], [[ledger]] and [[sub/notes]].\n\n"
+            f"INC-2041 of {SECRET[tenant]} was INC-2042 once, QX-77 not; mail {SECRET[tenant]}@example.com.\n",
             encoding="utf-8",
         )
     (root / f"only-{tenant}.md").write_text(f"# Only {tenant}\n\n{SECRET[tenant]} links [[ledger]].\n")
+    return root
+
+
+def write_own(folder: Path) -> Path:
+    root = folder / "own"
+    root.mkdir()
+    (root / "private.md").write_text("# Private\n\nQX-77 is mine.\n", encoding="utf-8")
     return root
 
 
@@ -44,16 +60,29 @@ def pipeline(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         kafka_servers=stack.kafka_servers,
         opensearch_url=stack.opensearch_url,
         data_dir=folder,
-        vaults=[{"name": t, "path": str(write_vault(folder, t)), "tenant": t} for t in KEYS],
+        vaults=[
+            *({"name": t, "path": str(write_vault(folder, t)), "tenant": t} for t in KEYS),
+            {
+                "name": "own",
+                "path": str(write_own(folder)),
+                "tenant": "t1",
+                "agent": "me",
+                "scope": "personal",
+            },
+        ],
     )
     write_keys(folder, **KEYS)
+    curator = Principal(tenant_id=TenantId("t1"), agent_id=AgentId("me"), roles=("agent", "curator"))
+    store_key(folder / "keys.json", CURATOR, curator)
     with running(own, *AGENTS, "watch", "api"):
         own.wait_idle()
         yield own
 
 
 def ids_of(pipeline: Pipeline, tenant: str) -> list[str]:
-    _, answer = pipeline.request("/v1/search", {"query": SECRET[tenant], "page_size": 50}, KEYS[tenant])
+    _, answer = pipeline.request(
+        "/v1/search", {"query": SECRET[tenant], "page_size": 50, "parts": ["keyword"]}, KEYS[tenant]
+    )
     return [hit["doc_id"] for hit in answer["hits"]]
 
 
@@ -64,7 +93,7 @@ def test_c13_random_probes_show_nothing_of_the_neighbour(pipeline: Pipeline) -> 
     for _ in range(200):
         asker, owner = rnd.sample(sorted(KEYS), 2)
         doc_id = rnd.choice(ids[owner])
-        suffix = rnd.choice(["", "/content", "/links", "/backlinks"])
+        suffix = rnd.choice(["", "/content", "/links", "/backlinks", "/mentions"])
         unknown = f"{rnd.randrange(16**8):08x}-0000-5000-8000-000000000000"
         denied = pipeline.request(f"/v1/documents/{doc_id}{suffix}", key=KEYS[asker])
         missing = pipeline.request(f"/v1/documents/{unknown}{suffix}", key=KEYS[asker])
@@ -88,12 +117,115 @@ def test_own_links_and_content_stay_within_the_tenant(pipeline: Pipeline) -> Non
         other = SECRET["t1" if tenant == "t2" else "t2"]
         own = set(ids_of(pipeline, tenant))
         for doc_id in own:
-            for suffix in ("", "/content", "/links", "/backlinks"):
+            for suffix in ("", "/content", "/links", "/backlinks", "/mentions"):
                 status, answer = pipeline.request(f"/v1/documents/{doc_id}{suffix}", key=key)
                 assert status == 200
                 assert other not in json.dumps(answer, ensure_ascii=False)
             _, links = pipeline.request(f"/v1/documents/{doc_id}/links", key=key)
             assert {link["to"]["doc_id"] for link in links["links"] if link["to"]} <= own
+
+
+def entities_of(pipeline: Pipeline, tenant: str, **params: str) -> list[dict[str, Any]]:
+    query = urlencode({"page_size": "200", **params})
+    status, answer = pipeline.request(f"/v1/entities?{query}", key=KEYS[tenant])
+    assert (status, answer["next_cursor"]) == (200, None)
+    found: list[dict[str, Any]] = answer["entities"]
+    return found
+
+
+def test_c13_names_of_the_neighbour_do_not_exist(pipeline: Pipeline) -> None:
+    ids = {tenant: {e["entity_id"] for e in entities_of(pipeline, tenant)} for tenant in KEYS}
+    assert not ids["t1"] & ids["t2"]
+    rnd = random.Random(8)  # noqa: S311 - reproducible probes
+    for _ in range(100):
+        asker, owner = rnd.sample(sorted(KEYS), 2)
+        entity_id = rnd.choice(sorted(ids[owner]))
+        unknown = f"{rnd.randrange(16**8):08x}-0000-5000-8000-000000000000"
+        suffix = rnd.choice(["", "/mentions", "/relations", "/history"])
+        denied, missing = (
+            pipeline.request(f"/v1/entities/{one}{suffix}", key=KEYS[asker]) for one in (entity_id, unknown)
+        )
+        assert denied[0] == missing[0] == 404
+        assert without_request(denied[1], entity_id) == without_request(missing[1], unknown)
+        words = rnd.choice([SECRET[owner], "INC-2041", f"{SECRET[owner]}@example.com", "QX-77"])
+        found = entities_of(pipeline, asker, q=words)
+        assert {entity["entity_id"] for entity in found} <= ids[asker]
+        assert SECRET[owner] not in json.dumps(found)
+    for tenant, key in KEYS.items():
+        other = SECRET["t1" if tenant == "t2" else "t2"]
+        for entity in entities_of(pipeline, tenant, label="incident"):
+            _, said = pipeline.request(f"/v1/entities/{entity['entity_id']}/mentions", key=key)
+            assert len(said["mentions"]) == len(PATHS)
+            assert other not in json.dumps(said)
+
+
+def test_entities_on_the_command_line(pipeline: Pipeline) -> None:
+    theirs = entities_of(pipeline, "t2", label="incident")
+
+    def run(*words: str, code: int = 0) -> str:
+        done = pipeline.cli(*words, key=CURATOR)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout if code == 0 else done.stderr
+
+    listed = json.loads(run("entity", "list", "--label", "incident", "--json"))["entities"]
+    assert {(e["name"], e["mention_count"]) for e in listed} == {("INC-2041", 4), ("INC-2042", 4)}
+    assert "INC-2041  incident  4 documents" in run("entity", "list", "INC-2041")
+    said = run("entity", "mentions", "inc-2041", "--limit", "1")
+    assert "INC-2041 of yarrowmint was INC-2042 once" in said
+    assert "QX-77  code" in run("entity", "in", "회의록.md")
+    assert run("entity", "relations", "INC-2041") == "No relations.\n"
+    assert "no entity is called 'INC-9999'" in run("entity", "show", "INC-9999", code=1)
+    twice = run("entity", "show", "QX-77", code=2)
+    assert "2 entities are called 'QX-77'" in twice
+    assert "code in agent:me: " in twice
+
+    assert run("entity", "merge", "INC-2041", "INC-2042", "--reason", "one and the same").startswith("Done (")
+    shown = json.loads(run("entity", "show", "INC-2042", "--json"))
+    assert [alias["name"] for alias in shown["entity"]["aliases"]] == ["INC-2042"]
+    [entry] = shown["history"]
+    assert (entry["kind"], entry["by"], entry["reason"]) == ("merge", "me", "one and the same")
+    assert "the same entity already" in run("entity", "merge", "INC-2041", "INC-2042", code=2)
+    run("entity", "unmerge", "INC-2041", code=2)
+    run("entity", "unmerge", "INC-2041", "--merge", entry["event_id"])
+    assert len(json.loads(run("entity", "list", "--label", "incident", "--json"))["entities"]) == 2
+
+    run("entity", "rename", "INC-2042", "The quiet one")
+    assert "The quiet one  (incident, shared)" in run("entity", "show", "the quiet one")
+    run("entity", "block", "The quiet one", "--reason", "noise")
+    assert "The quiet one" not in run("entity", "list", "--label", "incident")
+    assert "The quiet one" in run("entity", "list", "--blocked")
+    run("entity", "unblock", "The quiet one")
+    assert run("entity", "proposals", "--label", "incident") == "No proposals.\n"
+    run("entity", "accept", "no-such-proposal", code=1)
+    assert entities_of(pipeline, "t2", label="incident") == theirs
+
+
+def test_labels_on_the_command_line(pipeline: Pipeline, tmp_path: Path) -> None:
+    def run(*words: str, code: int = 0, key: str = CURATOR, stdin: str | None = None) -> str:
+        done = pipeline.cli(*words, key=key, stdin=stdin)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout if code == 0 else done.stderr
+
+    owner = "agent:me"
+    file = tmp_path / "labels.json"
+    file.write_text(run("labels", "show", owner, "--json"))
+    assert "person  from 0.5" in run("labels", "show", owner)
+    wanted = json.loads(file.read_text())
+    wanted["patterns"] = [{"label": "owner", "pattern": r"\bmine\b"}]
+    file.write_text(json.dumps(wanted))
+    after = json.loads(run("labels", "set", str(file), owner, "--wait", "--json"))
+    assert (after["version"], after["progress"]) == (wanted["version"] + 1, {"done": 1, "total": 1})
+    pipeline.wait_idle()
+    assert "mine  owner  1 document" in run("entity", "list", "--label", "owner")
+    wanted["patterns"] = []
+    refused = run("labels", "set", "-", owner, stdin=json.dumps(wanted), code=1)
+    assert "by now" in refused
+    assert "body.labels.0.threshold" in run(
+        "labels", "set", "-", owner, stdin='{"labels": [{"name": "x", "threshold": 2}]}', code=2
+    )
+    assert "is no JSON" in run("labels", "set", "-", owner, stdin="{", code=2)
+    assert "role" in run("labels", "set", str(file), "shared", code=1, key=KEYS["t1"])
+    assert "No such namespace" in run("labels", "show", "team:ops", code=1)
 
 
 def test_verify_of_one_tenant_speaks_of_that_tenant(pipeline: Pipeline) -> None:
