@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from indexers.control import read_labels
 from indexers.domain.identity import EntityNamespace
@@ -22,6 +23,7 @@ from indexers.planning import IndexVersions
 from indexers.settings import VaultRoot
 from indexers.vault.content import read_if_there
 from indexers.vault.local import LocalVaultFiles
+from indexers.vault.relations import RelationJournal
 from indexers.vault.roots import files_of
 from indexers.verify import Verifier, VerifyReport
 from indexers.verify.entities import EntityVerifier
@@ -191,6 +193,7 @@ async def verify_roots(
             settings=config.indexing,
             versions=versions,
             fingerprint=labels[owner].labels.fingerprint(extractor_id) if not labels[owner].problem else None,
+            statements=partial(RelationJournal(root).read, LocalVaultFiles(root.path).root_identity),
             progress=lambda report: say(f"{report.root}: {report.files} files, {report.documents} documents"),
         ).run()
         for root, owner in zip(roots, owners, strict=True)

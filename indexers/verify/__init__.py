@@ -24,6 +24,7 @@ from indexers.opensearch.rows import (
     Index,
     LinkRow,
     MentionRow,
+    RelationRow,
 )
 from indexers.opensearch.visibility import owned_by
 from indexers.planning import IndexVersions, PlannedDocument, Seen, plan_document
@@ -32,6 +33,7 @@ from indexers.settings import IndexingSettings
 from indexers.vault.content import read_content
 from indexers.verify.files import StoredDocument, compare_document, compare_resolutions
 from indexers.verify.mentions import compare_mentions
+from indexers.verify.relations import Statements, compare_relations
 from indexers.verify.report import Finding, VerifyReport
 
 __all__ = ["Finding", "Verifier", "VerifyReport"]
@@ -56,6 +58,8 @@ class Verifier:
     versions: IndexVersions
     #: Of the extraction of this namespace's documents; None: its labels can't be used.
     fingerprint: str | None
+    #: What `.hopline/relations.jsonl` says. Blocking; raises VaultUnavailable.
+    statements: Callable[[], Statements]
     progress: Progress = lambda _report: None
 
     @property
@@ -67,21 +71,25 @@ class Verifier:
         """Raises VaultUnavailable or Transient: then nothing was concluded."""
         report = VerifyReport(root=self.name)
         await self.gate.refresh()
+        statements = await asyncio.to_thread(self.statements)
         entries = await asyncio.to_thread(self.files.entries)
         while batch := await asyncio.to_thread(_next, entries):
             report.files += len(batch)
-            await self._files(report, batch)
+            await self._files(report, batch, statements)
             self.progress(report)
         await self._documents(report)
         await self._owned(report, Index.GATE)
         await self._owned(report, Index.CHUNKS)
         await self._owned(report, Index.LINKS)
         await self._owned(report, Index.MENTIONS)
+        await self._owned(report, Index.RELATIONS)
         await self._owned(report, Index.EXTRACTIONS)
         await self._vectors(report)
         return report
 
-    async def _files(self, report: VerifyReport, entries: Sequence[FileEntry]) -> None:
+    async def _files(
+        self, report: VerifyReport, entries: Sequence[FileEntry], statements: Statements
+    ) -> None:
         by_id = {self.namespace.document(entry.path).doc_id: entry for entry in entries}
         stored = await self._stored(list(by_id))
         links: list[LinkRow] = []
@@ -99,6 +107,14 @@ class Verifier:
                     text=planned.text,
                     namespace=EntityNamespace.of(self.namespace),
                     fingerprint=self.fingerprint,
+                )
+                compare_relations(
+                    report,
+                    self.namespace.document(entry.path),
+                    document.row.version,
+                    text=planned.text,
+                    statements=statements,
+                    stored=document.relations,
                 )
             report.chunks += len(document.chunks)
             report.mentions += len(document.mentions)
@@ -138,6 +154,7 @@ class Verifier:
         chunks = await self._rows_of(Index.CHUNKS, "doc_id", living, _CHUNK_FIELDS)
         links = await self._rows_of(Index.LINKS, "from_doc_id", living, LinkRow.__struct_fields__)
         mentions = await self._rows_of(Index.MENTIONS, "doc_id", living, MentionRow.__struct_fields__)
+        relations = await self._rows_of(Index.RELATIONS, "doc_id", living, RelationRow.__struct_fields__)
         extractions = await self._rows(Index.EXTRACTIONS, living)
         return {
             doc_id: StoredDocument(
@@ -146,6 +163,7 @@ class Verifier:
                 chunks={i: msgspec.convert(s, ChunkRow) for i, s in chunks[doc_id].items()},
                 links={i: msgspec.convert(s, LinkRow) for i, s in links[doc_id].items()},
                 mentions={i: msgspec.convert(s, MentionRow) for i, s in mentions[doc_id].items()},
+                relations={i: msgspec.convert(s, RelationRow) for i, s in relations[doc_id].items()},
                 extraction=msgspec.convert(extractions[doc_id].source, ExtractionRow)
                 if doc_id in extractions
                 else None,
@@ -239,6 +257,7 @@ _OWNERS: dict[Index, tuple[str, Any]] = {
     Index.CHUNKS: ("doc_id", "orphan_chunk"),
     Index.LINKS: ("from_doc_id", "orphan_link"),
     Index.MENTIONS: ("doc_id", "orphan_mention"),
+    Index.RELATIONS: ("doc_id", "orphan_relation"),
     Index.EXTRACTIONS: ("doc_id", "orphan_extraction"),
 }
 

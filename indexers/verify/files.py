@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from indexers.domain.identity import DocumentId, chunk_id
 from indexers.domain.links import Resolution
-from indexers.opensearch.rows import ChunkRow, DocumentRow, ExtractionRow, GateRow, LinkRow, MentionRow
+from indexers.opensearch.rows import (
+    ChunkRow,
+    DocumentRow,
+    ExtractionRow,
+    GateRow,
+    LinkRow,
+    MentionRow,
+    RelationRow,
+)
 from indexers.planning import IndexVersions, PlannedChunk, PlannedDocument
 from indexers.verify.report import VerifyReport
 
@@ -30,6 +38,7 @@ class StoredDocument:
     chunks: Mapping[str, ChunkRow]
     links: Mapping[str, LinkRow]
     mentions: Mapping[str, MentionRow]
+    relations: Mapping[str, RelationRow]
     extraction: ExtractionRow | None
 
 

@@ -30,6 +30,9 @@ Kind = Literal[
     "missing_mention",
     "stale_mention",
     "orphan_mention",
+    "missing_relation",
+    "stale_relation",
+    "orphan_relation",
     "missing_name",
     "stale_name",
     "orphan_name",
@@ -64,6 +67,8 @@ class VerifyReport:
     #: Edges document → name; and names of the namespace, which its first root tells of.
     mentions: int = 0
     names: int = 0
+    #: Edges name → name that somebody stated.
+    relations: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
 
