@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,10 @@ import pytest_asyncio
 
 from indexers.domain.entities.names import shape_of
 from indexers.domain.identity import Scope, TenantId, mention_id
+from indexers.opensearch.gate import RowWrite, WriteResult
 from indexers.opensearch.rows import Index
+from indexers.verify.entities import EntityVerifier
+from indexers.verify.report import VerifyReport
 from streams.batch import Record
 from tests.agents import agent_config, vault_root
 from tests.conftest import Stack
@@ -255,3 +259,54 @@ async def test_namespaces_and_tenants_share_no_names(rig: LinkRig) -> None:
         ("agent:ada", "personal", "ada", 1),
         ("shared", "shared", "hopline", 1),
     ]
+
+
+class Killed(BaseException):
+    """As `kill -9` in the middle of a batch: nothing after it is done."""
+
+
+@contextlib.contextmanager
+def killed_after(rig: LinkRig, writes: int) -> Iterator[None]:
+    """That many bulk requests of the batch reach the store."""
+    left = [writes]
+    write = rig.gate.write
+
+    async def counted(rows: Sequence[RowWrite]) -> list[WriteResult]:
+        left[0] -= 1
+        if left[0] < 0:
+            raise Killed
+        return await write(rows)
+
+    with pytest.MonkeyPatch.context() as patch, contextlib.suppress(Killed):
+        patch.setattr(rig.gate, "write", counted)
+        yield
+
+
+@pytest.mark.parametrize("writes", range(5))
+async def test_a_batch_that_was_cut_off_is_repeated_to_the_end(rig: LinkRig, writes: int) -> None:
+    """After the edges, the names that stay, those that come or go, before the outdated edges go: the same rows."""
+    for n, name in enumerate(
+        ["Northwind Trader", "Northwind Tradr", "Northwnd Trading", "HRDV", "Hollis & Rue"]
+    ):
+        await rig.feed(await rig.said(f"{n}.md", {"organization": name}))
+    batch = [
+        # Longer, so it comes first: two that were canonical join it.
+        *await rig.said("new.md", {"organization": "Northwind Traders"}),
+        *await rig.said("0.md", {"organization": ["HRDV", "Osprey Lines"]}),
+        *await rig.gone("4.md", "organization"),
+    ]
+    with killed_after(rig, writes):
+        await rig.feed(batch)
+    await rig.feed(batch)
+    await rig.check_clusters("organization")
+    report = VerifyReport(root="main")
+    await EntityVerifier(gate=rig.gate, namespace=rig.owner, report=report).run()
+    assert (report.counts, report.names) == ({}, 5)
+    assert {(row["path"], row["key"]) for row in (await rig.rows(Index.MENTIONS)).values()} == {
+        ("new.md", "northwind traders"),
+        ("0.md", "hrdv"),
+        ("0.md", "osprey lines"),
+        ("1.md", "northwind tradr"),
+        ("2.md", "northwnd trading"),
+        ("3.md", "hrdv"),
+    }
