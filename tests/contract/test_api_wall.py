@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from indexers.domain.identity import Principal
+from indexers.domain.entities.names import name_key
+from indexers.domain.identity import EntityNamespace, Principal
+from indexers.opensearch.rows import Index
+from indexers.settings import VaultRoot
+from tests.agents import agent_config
 from tests.api import Service, principal, running_service, vault
 from tests.conftest import Stack
+from tests.linking import opened_link_rig
 
 pytestmark = [pytest.mark.engines, pytest.mark.asyncio(loop_scope="module")]
 
@@ -49,8 +56,35 @@ async def service(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Asy
         for name, owner in VAULTS.items()
     ]
     principals = [who for who, _ in ASKERS.values()]
-    async with running_service(stack.opensearch_url, folder, vaults=roots, principals=principals) as running:
+    prefix = f"t{os.urandom(6).hex()}"
+    async with running_service(
+        stack.opensearch_url, folder, vaults=roots, principals=principals, prefix=prefix
+    ) as running:
+        await name_all(stack, prefix, roots)
         yield running
+
+
+async def name_all(stack: Stack, prefix: str, roots: list[VaultRoot]) -> None:
+    """The same names in the same paths of every vault, and one of its own; a curator spoke once in each."""
+    async with opened_link_rig(agent_config(stack, prefix, roots)) as link:
+        for root in roots:
+            home = root.namespace
+            link.config = agent_config(stack, prefix, [root])
+            told = [
+                link.told(
+                    path, "crew", "Copper Guild", "Copper Guilt Crew", WORD[root.name], version=1, home=home
+                )
+                for path in PATHS
+            ]
+            await link.feed(told)
+            await link.feed(link.command("rename", "crew", WORD[root.name], name=f"The {WORD[root.name]}"))
+
+
+def entity_ids(name: str, surface: str = "Copper Guild") -> str:
+    """Of a vault's name."""
+    owner = VAULTS[name]
+    home = VaultRoot(name=name, path=Path("/"), **{"agent": "ada", **owner}).namespace
+    return EntityNamespace.of(home).name_id("crew", name_key(surface, "crew"))
 
 
 def ids(service: Service, names: set[str]) -> set[str]:
@@ -79,7 +113,7 @@ async def test_c13_random_probes_show_only_what_the_asker_may_see(service: Servi
         assert answer["candidates"] <= len(ids(service, names))
 
 
-@pytest.mark.parametrize("suffix", ["", "/content", "/links", "/backlinks"])
+@pytest.mark.parametrize("suffix", ["", "/content", "/links", "/backlinks", "/mentions"])
 async def test_c13_by_id_another_owners_document_is_one_that_does_not_exist(
     service: Service, suffix: str
 ) -> None:
@@ -120,3 +154,72 @@ async def test_the_tenant_of_a_cursor_can_not_be_changed(service: Service) -> No
     cursor = (await service.search(one, "Copper", page_size=1))["next_cursor"]
     answer = await service.post(other, {"query": "Copper", "cursor": cursor})
     assert answer.status_code == 422
+
+
+async def test_c13_entities_are_those_of_what_the_asker_may_see(service: Service) -> None:
+    for who, names in ASKERS.values():
+        foreign = {word for name, word in WORD.items() if name not in names}
+        seen = {entity_ids(name) for name in names}
+        for route in ("/v1/entities", "/v1/entities?q=Copper+Guild", "/v1/entities/proposals"):
+            answer = (await service.get(who, route)).json()
+            assert not any(word in json.dumps(answer) for word in foreign)
+        listed = (await service.get(who, "/v1/entities")).json()["entities"]
+        assert {e["entity_id"] for e in listed if e["name"] == "Copper Guild"} == seen
+        assert {e["name"] for e in listed if e["name"].startswith("The ")} == {
+            f"The {WORD[n]}" for n in names
+        }
+        for name in foreign:
+            assert (await service.get(who, f"/v1/entities?q={name}")).json()["entities"] == []
+        for entity_id in seen:
+            mentions = (await service.get(who, f"/v1/entities/{entity_id}/mentions")).json()["mentions"]
+            assert len(mentions) == len(PATHS)
+            assert {m["document"]["doc_id"] for m in mentions} <= ids(service, names)
+
+
+@pytest.mark.parametrize("suffix", ["", "/mentions", "/relations", "/history"])
+async def test_c13_by_id_another_owners_entity_is_one_that_does_not_exist(
+    service: Service, suffix: str
+) -> None:
+    missing = "deadbeef-0000-5000-8000-000000000000"
+    for who, names in ASKERS.values():
+        unknown = await service.get(who, f"/v1/entities/{missing}{suffix}", **{"x-request-id": "same"})
+        for name in VAULTS:
+            for surface in ("Copper Guild", WORD[name]):
+                entity_id = entity_ids(name, surface)
+                answer = await service.get(
+                    who, f"/v1/entities/{entity_id}{suffix}", **{"x-request-id": "same"}
+                )
+                if name in names:
+                    assert answer.status_code == 200
+                else:
+                    assert answer.status_code == unknown.status_code == 404
+                    assert (answer.content, answer.headers) == (unknown.content, unknown.headers)
+
+
+async def test_c13_commands_and_labels_of_others_are_unheard_of(service: Service) -> None:
+    spoken = [
+        row.source
+        for tenant in ("t1", "t2")
+        async for row in service.gate.scan(
+            Principal.pipeline(principal(tenant).tenant_id), Index.CURATION, {"match_all": {}}
+        )
+    ]
+    owners = {"t1-shared": "shared", "t1-ada": "agent:ada", "t1-ops": "team:ops", "t2-shared": "shared"}
+    assert len(spoken) == len(VAULTS)
+    for who, names in ASKERS.values():
+        mine = {(VAULTS[name]["tenant"], owners[name]) for name in names}
+        for row in spoken:
+            state = (await service.get(who, f"/v1/entities/commands/{row['event_id']}")).json()["state"]
+            heard = (row["tenant_id"], row["namespace"]) in mine
+            assert state == ("applied" if heard else "accepted")
+        for owner in ("shared", "agent:ada", "agent:bob", "agent:carol", "team:ops", "team:sales"):
+            allowed = owner in {"shared", f"agent:{who.agent_id}", *(f"team:{team}" for team in who.teams)}
+            answer = await service.get(who, f"/v1/namespaces/{owner}/labels")
+            assert answer.status_code == (200 if allowed else 404), owner
+
+
+async def test_the_tenant_of_an_entity_cursor_can_not_be_changed(service: Service) -> None:
+    one, other = ASKERS["t1"][0], ASKERS["t2"][0]
+    cursor = (await service.get(one, "/v1/entities?page_size=1")).json()["next_cursor"]
+    answer = await service.get(other, f"/v1/entities?page_size=1&cursor={cursor}")
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "query.cursor")
