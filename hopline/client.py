@@ -9,16 +9,27 @@ A service that is away or overloaded is asked again with back-off. Errors are `H
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import httpx2
 import stamina
 
-from hopline import calls
+from hopline import calls, entity_calls
 from hopline.answers import Backlink, BacklinkPage, ContentPage, Document, Hit, Link, LinkPage, SearchPage
 from hopline.calls import Call, Part
+from hopline.entity_answers import (
+    DocumentMention,
+    DocumentMentionPage,
+    Entity,
+    EntityLine,
+    EntityPage,
+    Mention,
+    MentionPage,
+    Relation,
+    RelationPage,
+)
 from hopline.service_address import api_key, api_url, checked_url
 from hopline.settings import Settings
 from indexers.errors import Away, HoplineError, Transient
@@ -54,7 +65,7 @@ class HoplineClient:
         self._http.close()
 
     def call(self, call: Call[T]) -> T:
-        """Any call of `hopline.calls`; the methods below are its short forms."""
+        """Any call of `hopline.calls` and `hopline.entity_calls`; the methods below are short forms."""
         for attempt in _attempts(self._attempts):
             with attempt:
                 try:
@@ -127,6 +138,32 @@ class HoplineClient:
             page = self.backlinks(doc_id, cursor=page.next_cursor)
             yield from page.links
 
+    def entities(self, words: str | None = None, **options: Any) -> EntityPage:
+        """By name, or those with most mentions; options as in `entity_calls.entities`."""
+        return self.call(entity_calls.entities(words, **options))
+
+    def entities_all(self, **options: Any) -> Iterator[EntityLine]:
+        """Those with most mentions first, to the last one."""
+        pages = _pages(lambda cursor: self.call(entity_calls.entities(cursor=cursor, **options)))
+        return (line for page in pages for line in page.entities)
+
+    def entity(self, entity_id: str) -> Entity:
+        return self.call(entity_calls.entity(entity_id))
+
+    def mentions_all(self, entity_id: str) -> Iterator[Mention]:
+        """Documents that name the entity, each with its sentence, the most certain first."""
+        pages = _pages(lambda cursor: self.call(entity_calls.mentions(entity_id, cursor=cursor)))
+        return (mention for page in pages for mention in page.mentions)
+
+    def mentioned_in(self, doc_id: str) -> Iterator[DocumentMention]:
+        """What one document names, the most certain first."""
+        pages = _pages(lambda cursor: self.call(entity_calls.mentioned_in(doc_id, cursor=cursor)))
+        return (mention for page in pages for mention in page.mentions)
+
+    def relations_all(self, entity_id: str) -> Iterator[Relation]:
+        pages = _pages(lambda cursor: self.call(entity_calls.relations(entity_id, cursor=cursor)))
+        return (relation for page in pages for relation in page.relations)
+
 
 class AsyncHoplineClient:
     """The same for asyncio."""
@@ -190,6 +227,38 @@ class AsyncHoplineClient:
 
     async def backlinks(self, doc_id: str, **options: Any) -> BacklinkPage:
         return await self.call(calls.backlinks(doc_id, **options))
+
+    async def entities(self, words: str | None = None, **options: Any) -> EntityPage:
+        return await self.call(entity_calls.entities(words, **options))
+
+    async def entity(self, entity_id: str) -> Entity:
+        return await self.call(entity_calls.entity(entity_id))
+
+    async def mentions(self, entity_id: str, **options: Any) -> MentionPage:
+        return await self.call(entity_calls.mentions(entity_id, **options))
+
+    async def mentioned_in(self, doc_id: str, **options: Any) -> DocumentMentionPage:
+        return await self.call(entity_calls.mentioned_in(doc_id, **options))
+
+    async def relations(self, entity_id: str, **options: Any) -> RelationPage:
+        return await self.call(entity_calls.relations(entity_id, **options))
+
+
+class _Page(Protocol):
+    @property
+    def next_cursor(self) -> str | None: ...
+
+
+P = TypeVar("P", bound=_Page)
+
+
+def _pages(fetch: Callable[[str | None], P]) -> Iterator[P]:
+    """Page after page; the next one is fetched when it is needed."""
+    page = fetch(None)
+    yield page
+    while page.next_cursor is not None:
+        page = fetch(page.next_cursor)
+        yield page
 
 
 def _attempts(attempts: int) -> Any:
