@@ -2,8 +2,8 @@
 
 Names with equal keys are one name. Names with different keys join by likeness, or are proposed to a curator, only
 within one block: equal initials of their words (or both CJK) and equal codes (words with digits). Names that differ
-in spaces or dots alone join as well. Names without a block (short ones, acronyms among them; codes, paths and addresses; a
-person's lone given name) need equal keys.
+in spaces or dots alone join as well. Names without a block (short ones, acronyms among them; codes, paths and
+addresses; a person's lone given name) need equal keys.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Comparison:
 class NameShape:
     """What similar names are found by. Without a block there is nothing to find, and no grams."""
 
-    #: First the name without spaces and dots; then its pairs of letters, each behind the block, so that the terms of an index
-    #: part the blocks.
+    #: First the name without spaces and dots; then its pairs of letters, each behind the block, so that the terms of
+    #: an index part the blocks.
     grams: tuple[str, ...]
     block: str | None
     #: Of the key without its codes, code points.
@@ -96,10 +96,10 @@ def order(key: str) -> tuple[int, str]:
 def minimum_shared(shape: NameShape) -> int:
     """Pairs of letters that a name shares at least with every name that it joins or is proposed to.
 
-    (But for names that differ in spaces and dots, which are found by the first gram.) An edit changes at most two pairs of
-    letters (an inserted letter: one), and the others stand in both texts. The other text may be longer by k letters:
-    then k of the edits are insertions. So at most 2·edits - k of the pairs are lost, with edits ≤ (1 - 0.75) ·
-    (length + k); k = 0..length / 3, as 0.75 is not reached beyond.
+    (But for names that differ in spaces and dots, which are found by the first gram.) An edit changes at most two
+    pairs of letters (an inserted letter: one), and the others stand in both texts. The other text may be longer by k
+    letters: then k of the edits are insertions. So at most 2·edits - k of the pairs are lost, with edits ≤ (1 - 0.75)
+    · (length + k); k = 0..length / 3, as 0.75 is not reached beyond.
     """
     length = shape.length
     lost = max(2 * ((length + k) // 4) - k for k in range(length // 3 + 1))
