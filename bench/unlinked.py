@@ -25,14 +25,17 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from bench.engines import Addresses, add_arguments, engines
 from bench.notes import note as bench_note
 from bench.report import Report
 from indexers.domain.hashing import content_hash
 from indexers.domain.identity import Principal
+from indexers.domain.title_names import name_keys, names_of
 from indexers.embedders.factory import identify_model, load_token_counter
 from indexers.opensearch.gate import RowWrite
-from indexers.opensearch.rows import Index
+from indexers.opensearch.rows import DocumentRow, Index
 from indexers.planning import FileContent, IndexVersions, Seen, plan_document
 from indexers.settings import EmbedderSettings, IndexingSettings
 from streams.agents.ingest import write as ingest_write
@@ -44,7 +47,8 @@ from tests.mentions import Doc, Mention, mentions
 BATCH = 64
 #: What 50 times the names may cost.
 FLAT = 1.5
-MEASURED_BATCHES = 10
+MEASURED_BATCHES = 8
+FILLED_AT_ONCE = 2_000
 MARKDOWN = "*.md"
 
 
@@ -131,35 +135,45 @@ async def compare(addresses: Addresses, notes: Sequence[tuple[str, str]]) -> dic
 
 
 async def fill(rig: Rig, first: int, last: int) -> None:
-    """Titled documents, written as the agent would write them."""
+    """Titled documents as the agent would write them: one is planned, the others differ in their names alone."""
     settings = IndexingSettings()
     counter = load_token_counter(EmbedderSettings())
     versions = IndexVersions.of(counter, identify_model(EmbedderSettings()).model_id, settings)
-    for start in range(first, last, 1_000):
-        writes = []
-        for number in range(start, min(start + 1_000, last)):
-            raw = f"# {title(number)}\n\nOwner of dock {number}.\n".encode()
-            key = rig.home.document(f"names/{number}.md")
-            planned = plan_document(
-                Seen(document=key, vault_path=key.path, version=1, event_id="bench"),
-                FileContent(head=raw, size=len(raw), content_hash=content_hash(raw)),
-                counter=counter,
-                settings=settings,
-                versions=versions,
-                indexed_at="2026-11-30T00:00:00.000+00:00",
-            )
-            writes.append(
-                RowWrite(
-                    principal=Principal.pipeline(rig.home.tenant_id),
-                    index=Index.DOCUMENTS,
-                    row_id=key.doc_id,
-                    action="index",
-                    row=planned.row,
-                    version=1,
-                )
-            )
+    raw = b"# One\n\nOwner of the dock.\n"
+    model = plan_document(
+        Seen(document=rig.home.document("names/0.md"), vault_path="names/0.md", version=1, event_id="bench"),
+        FileContent(head=raw, size=len(raw), content_hash=content_hash(raw)),
+        counter=counter,
+        settings=settings,
+        versions=versions,
+        indexed_at="2026-11-30T00:00:00.000+00:00",
+    ).row
+    for start in range(first, last, FILLED_AT_ONCE):
+        writes = [named(rig, model, number) for number in range(start, min(start + FILLED_AT_ONCE, last))]
         await rig.gate.write(writes)
     await rig.gate.refresh()
+
+
+def named(rig: Rig, model: DocumentRow, number: int) -> RowWrite:
+    key = rig.home.document(f"names/{number}.md")
+    names = names_of(title(number), [])
+    return RowWrite(
+        principal=Principal.pipeline(rig.home.tenant_id),
+        index=Index.DOCUMENTS,
+        row_id=key.doc_id,
+        action="index",
+        row=msgspec.structs.replace(
+            model,
+            doc_id=key.doc_id,
+            path=key.path,
+            path_key=key.path,
+            name_key=str(number),
+            title=title(number),
+            name_keys=list(name_keys(names)),
+            name_text=f"{names[0]} / owner of the dock",
+        ),
+        version=1,
+    )
 
 
 def title(number: int) -> str:

@@ -203,9 +203,10 @@ class Rig:
         return {row["path"]: row for row in rows.values() if not row["deleted"]}
 
     async def edges(self) -> set[tuple[str, str, str | None, bool]]:
-        """(from path, target as written, path that it leads to, ambiguous)."""
+        """Of links that somebody wrote: (from path, target as written, path that it leads to, ambiguous)."""
         paths = {row["doc_id"]: row["path"] for row in (await self.rows(Index.DOCUMENTS)).values()}
-        links = (await self.rows(Index.LINKS)).values()
+        rows = (await self.rows(Index.LINKS)).values()
+        links = [row for row in rows if row["link_type"] != "unlinked_mention"]
         assert all(row["resolved"] is (row["to_doc_id"] is not None) for row in links)
         return {
             (row["from_path"], row["target"], paths.get(row["to_doc_id"]), row["ambiguous"]) for row in links

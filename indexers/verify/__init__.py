@@ -14,6 +14,7 @@ import msgspec
 from indexers.domain.identity import DocumentId, EntityNamespace, Namespace, Principal
 from indexers.errors import VaultUnavailable
 from indexers.linking.targets import resolve_rows
+from indexers.linking.unlinked_look import LINK_TYPE, NamedText
 from indexers.opensearch.find import DOCUMENTS_MAX, Wanted, find_all
 from indexers.opensearch.gate import Gate, RowRef, StoredRow
 from indexers.opensearch.rows import (
@@ -35,6 +36,7 @@ from indexers.verify.files import StoredDocument, compare_document, compare_reso
 from indexers.verify.mentions import compare_mentions
 from indexers.verify.relations import Statements, compare_relations
 from indexers.verify.report import Finding, VerifyReport
+from indexers.verify.unlinked import compare_unlinked
 
 __all__ = ["Finding", "Verifier", "VerifyReport"]
 
@@ -93,6 +95,7 @@ class Verifier:
         by_id = {self.namespace.document(entry.path).doc_id: entry for entry in entries}
         stored = await self._stored(list(by_id))
         links: list[LinkRow] = []
+        texts: list[NamedText] = []
         for doc_id, entry in by_id.items():
             document = stored.get(doc_id)
             if document is None:
@@ -101,6 +104,14 @@ class Verifier:
             planned = await asyncio.to_thread(self._planned, report, entry, document.row)
             if planned is not None:
                 compare_document(report, planned, document, self.versions)
+                texts.append(
+                    NamedText(
+                        key=self.namespace.document(entry.path),
+                        version=document.row.version,
+                        text=planned.text,
+                        said=planned.said,
+                    )
+                )
                 compare_mentions(
                     report,
                     document,
@@ -121,7 +132,10 @@ class Verifier:
             links += document.links.values()
         report.links += len(links)
         report.dangling += sum(row.to_doc_id is None for row in links)
-        compare_resolutions(report, links, await resolve_rows(self.gate, self.namespace.tenant_id, links))
+        tenant_id, cap = self.namespace.tenant_id, self.settings.name_in_degree_max
+        compare_resolutions(report, links, await resolve_rows(self.gate, tenant_id, links))
+        rows = {doc_id: document.unlinked for doc_id, document in stored.items()}
+        await compare_unlinked(report, self.gate, tenant_id, texts, rows, cap=cap)
 
     def _planned(self, report: VerifyReport, entry: FileEntry, row: DocumentRow) -> PlannedDocument | None:
         try:
@@ -152,7 +166,11 @@ class Verifier:
         gates = await self._rows(Index.GATE, doc_ids)
         living = [doc_id for doc_id, row in rows.items() if not row.source["deleted"]]
         chunks = await self._rows_of(Index.CHUNKS, "doc_id", living, _CHUNK_FIELDS)
-        links = await self._rows_of(Index.LINKS, "from_doc_id", living, LinkRow.__struct_fields__)
+        found = await self._rows_of(Index.LINKS, "from_doc_id", living, LinkRow.__struct_fields__)
+        links = {
+            doc_id: {i: msgspec.convert(s, LinkRow) for i, s in rows.items()}
+            for doc_id, rows in found.items()
+        }
         mentions = await self._rows_of(Index.MENTIONS, "doc_id", living, MentionRow.__struct_fields__)
         relations = await self._rows_of(Index.RELATIONS, "doc_id", living, RelationRow.__struct_fields__)
         extractions = await self._rows(Index.EXTRACTIONS, living)
@@ -161,7 +179,8 @@ class Verifier:
                 row=msgspec.convert(rows[doc_id].source, DocumentRow),
                 gate=msgspec.convert(gates[doc_id].source, GateRow) if doc_id in gates else None,
                 chunks={i: msgspec.convert(s, ChunkRow) for i, s in chunks[doc_id].items()},
-                links={i: msgspec.convert(s, LinkRow) for i, s in links[doc_id].items()},
+                links={i: r for i, r in links[doc_id].items() if r.link_type != LINK_TYPE},
+                unlinked={i: r for i, r in links[doc_id].items() if r.link_type == LINK_TYPE},
                 mentions={i: msgspec.convert(s, MentionRow) for i, s in mentions[doc_id].items()},
                 relations={i: msgspec.convert(s, RelationRow) for i, s in relations[doc_id].items()},
                 extraction=msgspec.convert(extractions[doc_id].source, ExtractionRow)

@@ -23,7 +23,7 @@ from indexers.verify.report import VerifyReport
 DOCUMENT_FIELDS = (
     "path", "path_key", "name_key", "alias_keys", "title", "abstract", "doc_type", "source", "tags",
     "category", "aliases", "terms", "language", "content_hash", "size", "left_out_bytes", "no_vector_reason",
-    "warnings", "created_at", "valid_from", "expires_at", "parser_version", "chunker_version", "deleted",
+    "warnings", "name_keys", "created_at", "valid_from", "expires_at", "parser_version", "chunker_version", "deleted",
 )  # fmt: skip
 CHUNK_FIELDS = ("start", "end", "heading_path", "chunk_hash", "model_id", "chunker_version", "version")
 LINK_FIELDS = ("from_path", "target", "target_key", "target_name_key", "link_type", "occurrences")
@@ -37,6 +37,8 @@ class StoredDocument:
     gate: GateRow | None
     chunks: Mapping[str, ChunkRow]
     links: Mapping[str, LinkRow]
+    #: Rows of links that nobody wrote: see indexers.verify.unlinked.
+    unlinked: Mapping[str, LinkRow]
     mentions: Mapping[str, MentionRow]
     relations: Mapping[str, RelationRow]
     extraction: ExtractionRow | None
@@ -79,8 +81,17 @@ def _compare_gate(
     if gate is None:
         report.add("missing_gate", path, "the document was not indexed to the end")
         return
-    due = (planned.row.content_hash, versions.fingerprint, stored.row.version, False, planned.row.alias_keys)
-    if (gate.content_hash, gate.versions, gate.version, gate.deleted, gate.alias_keys) != due:
+    row = planned.row
+    due = (
+        row.content_hash,
+        versions.fingerprint,
+        stored.row.version,
+        False,
+        row.alias_keys,
+        list(planned.names),
+    )
+    found = (gate.content_hash, gate.versions, gate.version, gate.deleted, gate.alias_keys, gate.names)
+    if found != due:
         report.add("stale_gate", path, "the gate row is of another state of the document")
 
 

@@ -24,6 +24,9 @@ Kind = Literal[
     "dangling_link",
     "wrong_link",
     "wrong_ambiguity",
+    "missing_unlinked_mention",
+    "wrong_unlinked_mention",
+    "orphan_unlinked_mention",
     "missing_extraction",
     "stale_extraction",
     "orphan_extraction",
@@ -64,6 +67,8 @@ class VerifyReport:
     links: int = 0
     dangling: int = 0
     tombstones: int = 0
+    #: Edges that no link makes, but a title or alias in the text.
+    unlinked_mentions: int = 0
     #: Edges document → name; and names of the namespace, which its first root tells of.
     mentions: int = 0
     names: int = 0
