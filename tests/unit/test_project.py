@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Imported by nothing here, with the reason beside each in pyproject.toml: named beforehand, or pinned.
-REASONED = {"mode-streaming", "rapidfuzz"}
+REASONED = {"mode-streaming"}
 IMPORT = re.compile(r"^\s*(?:import|from) (\w+)", re.MULTILINE)
 
 
