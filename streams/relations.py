@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
+from indexers.domain.entities.evidence import find_quote
 from indexers.domain.entities.relations import RelationKind, Statement, check_statement
 from indexers.domain.identity import Namespace
+from indexers.domain.text import decode_text
 from indexers.errors import WrongUsage
+from indexers.settings import VaultRoot
+from indexers.vault.content import read_content
+from indexers.vault.local import LocalVaultFiles
 from streams.events import RelationWritten, encode, new_event_id, now_iso
 
 
@@ -56,3 +61,18 @@ def relation_written(  # noqa: PLR0913 - one argument per field of the event
     except ValueError as exc:
         raise WrongUsage(str(exc)) from exc
     return event
+
+
+def require_quote(root: VaultRoot, event: RelationWritten, *, cap_bytes: int) -> None:
+    """What ingest will ask, asked at once: a dead letter tells nobody. Blocking; raises WrongUsage, VaultUnavailable.
+
+    A note that isn't there may be a memory on its way, so that is left to ingest.
+    """
+    try:
+        content = read_content(LocalVaultFiles(root.path), event.path, cap_bytes)
+    except (OSError, ValueError):
+        return
+    decoded = decode_text(content.head, max_bytes=cap_bytes)
+    if find_quote(decoded.text if decoded.is_text else "", event.quote) is None:
+        msg = f"the quote doesn't stand in {event.path}: give its very words (white space doesn't count)"
+        raise WrongUsage(msg)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import sys
 import unicodedata
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 import pytest_asyncio
+from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from indexers.domain.entities.relations import Statement
 from indexers.domain.identity import EntityNamespace, Principal, relation_id
@@ -22,7 +27,7 @@ from indexers.opensearch.rows import Index, RelationRow
 from indexers.settings import VaultRoot
 from streams.batch import Record
 from streams.clearing import clear_namespace
-from streams.events import RelationWritten, encode
+from streams.events import RelationWritten, decode, encode
 from streams.memory import memory_write
 from streams.relations import relation_written
 from streams.settings import AgentSettings
@@ -245,6 +250,55 @@ async def test_a_vault_that_is_away_is_awaited_by_statements_alone(rig: Rig) -> 
     away.rename(rig.root.path)
     await feeding
     assert await said(rig, "away/") == {"away/a.md": {LEADS, OWNS}}
+
+
+async def test_the_commands_state_and_take_back(rig: Rig) -> None:
+    (rig.root.path / "command.md").write_text(TEXT, encoding="utf-8")
+    roots = [{"name": rig.root.name, "path": str(rig.root.path), "tenant": "acme", "agent": "ada"}]
+    env = os.environ | {
+        "HOPLINE_PREFIX": rig.config.prefix,
+        "HOPLINE_KAFKA__BOOTSTRAP_SERVERS": rig.config.kafka_servers,
+        "HOPLINE_VAULTS": json.dumps(roots),
+    }
+    words = ["command.md", *LEADS, "--subject-label", "person", "--object-label", "team", "--json"]
+
+    async def hopline(*arguments: str) -> tuple[int | None, dict[str, str]]:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "hopline", *arguments, env=env, stdout=PIPE, stderr=PIPE
+        )
+        out, err = await process.communicate()
+        return process.returncode, json.loads(out or err)
+
+    code, wrong = await hopline("relate", *words, "--quote", QUOTE.lower())
+    assert (code, list(wrong)) == (2, ["error"])
+    code, stated_by = await hopline("relate", *words, "--quote", QUOTE, "--by", "bob")
+    assert (code, stated_by["kind"]) == (0, "related")
+    code, taken_back = await hopline("unrelate", *words)
+    assert (code, taken_back["kind"]) == (0, "unrelated")
+    events = [decode(value, RelationWritten) for value in await sent(rig)]
+    assert [(e.event_id, e.kind, e.path, e.quote, e.by) for e in events] == [
+        (stated_by["event_id"], "related", "command.md", QUOTE, "bob"),
+        (taken_back["event_id"], "unrelated", "command.md", "", "ada"),
+    ]
+
+
+async def sent(rig: Rig) -> list[bytes | None]:
+    """All records of the memory-writes topic, those of one document in order."""
+    consumer = AIOKafkaConsumer(bootstrap_servers=rig.config.kafka_servers)
+    await consumer.start()
+    try:
+        topic = rig.config.topics.memory_writes
+        parts = [TopicPartition(topic, p) for p in range(rig.config.kafka.partitions)]
+        consumer.assign(parts)
+        await consumer.seek_to_beginning(*parts)
+        left = sum((await consumer.end_offsets(parts)).values())
+        values: list[bytes | None] = []
+        while len(values) < left:
+            for messages in (await consumer.getmany(timeout_ms=2_000)).values():
+                values += [message.value for message in messages]
+        return values
+    finally:
+        await consumer.stop()
 
 
 async def test_verify_finds_each_fault_and_a_rebuild_brings_all_back(
