@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
 
 import msgspec
 
@@ -22,8 +21,6 @@ from streams.agents.vaults import Vaults, read_vault
 from streams.batch import Poisoned, Record
 from streams.events import RelationWritten, decode, encode
 from streams.topics import Topics
-
-_UNKNOWN: Final = "unknown_vault"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +150,9 @@ class Journals:
         journal = self._of.get(namespace)
         with self.vaults.reach(_place(namespace)) as files:
             if journal is None:
-                raise PoisonRecord(_UNKNOWN, "no vault root is set for it")
+                raise PoisonRecord(
+                    "unknown_vault", "no vault root is set for it: add it to HOPLINE_VAULTS, replay"
+                )
             files.root_identity()
             try:
                 journal.append(statements)
