@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import unicodedata
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -156,6 +157,10 @@ async def test_who_owns_the_services_that_had_incidents_last_week(world: EntityS
     assert len(walked) == 3
 
 
+def plain(name: str) -> str:
+    return " ".join(re.split(r"[\W_]+", name.casefold()))
+
+
 async def test_each_hop_stands_at_its_offsets_in_the_note(world: EntityService) -> None:
     [hit, *_] = (await world.service.search(ME, "payout-ledger", parts=["keyword"], page_size=1))["hits"]
     text = (VAULT / hit["path"]).read_text(encoding="utf-8")
@@ -165,3 +170,22 @@ async def test_each_hop_stands_at_its_offsets_in_the_note(world: EntityService) 
         assert text[mention["start"] : mention["end"]] == mention["surface"]
         assert mention["surface"] in mention["sentence"]
         assert mention["sentence"] in text
+
+
+async def test_a_text_that_says_a_notes_name_without_a_link_leads_to_it(world: EntityService) -> None:
+    found: set[tuple[str, str]] = set()
+    for folder in ("services", "teams", "people"):
+        for file in sorted((VAULT / folder).glob("*.md")):
+            path = unicodedata.normalize("NFC", file.relative_to(VAULT).as_posix())
+            doc_id = world.rig.home.document(path).doc_id
+            note = await world.get(ME, f"/v1/documents/{doc_id}")
+            backlinks = (await world.get(ME, f"/v1/documents/{doc_id}/backlinks", page_size=500))["links"]
+            for link in backlinks:
+                if link["link_type"] == "unlinked_mention":
+                    found.add((link["from"]["path"], note["title"]))
+                    assert plain(link["target"]) in {plain(n) for n in (note["title"], *note["aliases"])}, (
+                        link
+                    )
+                    text = (VAULT / link["from"]["path"]).read_text(encoding="utf-8")
+                    assert all(place["context"] in text for place in link["occurrences"])
+    assert found
