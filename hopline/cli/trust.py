@@ -245,6 +245,7 @@ def _as_json(report: VerifyReport) -> dict[str, Any]:
         "dangling": report.dangling,
         "mentions": report.mentions,
         "names": report.names,
+        "relations": report.relations,
         "tombstones": report.tombstones,
         "counts": dict(report.counts),
         "findings": [{"kind": f.kind, "where": f.where, "detail": f.detail} for f in report.findings],
