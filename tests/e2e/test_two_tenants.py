@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from hopline.client import HoplineClient
 from indexers.domain.identity import AgentId, Principal, TenantId
 from search_api.keys import store_key
 from streams.rebuild import AGENTS
@@ -48,7 +49,7 @@ def write_vault(folder: Path, tenant: str) -> Path:
 def write_own(folder: Path) -> Path:
     root = folder / "own"
     root.mkdir()
-    (root / "private.md").write_text("# Private\n\nQX-77 is mine.\n", encoding="utf-8")
+    (root / "private.md").write_text(f"# Private\n\nQX-77 is mine. {SECRET['t1']}\n", encoding="utf-8")
     return root
 
 
@@ -88,7 +89,7 @@ def ids_of(pipeline: Pipeline, tenant: str) -> list[str]:
 
 def test_c13_random_probes_show_nothing_of_the_neighbour(pipeline: Pipeline) -> None:
     ids = {tenant: ids_of(pipeline, tenant) for tenant in KEYS}
-    assert {tenant: len(found) for tenant, found in ids.items()} == {"t1": 5, "t2": 5}
+    assert {tenant: len(found) for tenant, found in ids.items()} == {"t1": 6, "t2": 5}
     rnd = random.Random(7)  # noqa: S311 - reproducible probes
     for _ in range(200):
         asker, owner = rnd.sample(sorted(KEYS), 2)
@@ -198,6 +199,20 @@ def test_entities_on_the_command_line(pipeline: Pipeline) -> None:
     assert run("entity", "proposals", "--label", "incident") == "No proposals.\n"
     run("entity", "accept", "no-such-proposal", code=1)
     assert entities_of(pipeline, "t2", label="incident") == theirs
+
+
+def test_the_client_reads_every_page_of_the_graph(pipeline: Pipeline) -> None:
+    with HoplineClient(pipeline.api_url, KEYS["t2"]) as client:
+        lines = list(client.entities_all(label="incident", page_size=1))
+        assert sorted(line.name for line in lines) == ["INC-2041", "INC-2042"]
+        entity = client.entity(lines[0].entity_id)
+        assert (entity.aliases, list(client.relations_all(entity.entity_id))) == ([], [])
+        mentions = list(client.mentions_all(entity.entity_id))
+        assert {mention.document.path for mention in mentions} == set(PATHS)
+        named = list(client.mentioned_in(mentions[0].document.doc_id))
+        assert {lines[0].name, lines[1].name, "QX-77"} <= {mention.entity.name for mention in named}
+        [first, *_] = client.entities("INC-2042", label="incident").entities
+        assert first.name == "INC-2042"
 
 
 def test_labels_on_the_command_line(pipeline: Pipeline, tmp_path: Path) -> None:
