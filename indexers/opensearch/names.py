@@ -13,6 +13,9 @@ from indexers.opensearch.rows import Index
 
 #: Counts incompatible changes of the mappings; a new number means new indices, filled by `hopline rebuild`.
 SCHEMA_VERSION = 1
+#: Recorded in every index and counted with each change of a mapping: one made by another version isn't written to,
+#: since strict mappings would refuse rows. 2: documents got `name_keys`, `named_keys` and `name_text`.
+MAPPING_VERSION = 2
 #: OpenSearch takes ids of at most 512 bytes; a row's own id is a UUID.
 _TENANT_MAX_BYTES = 256
 _NAME_PART = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")

@@ -11,7 +11,7 @@ from opensearchpy import AsyncOpenSearch
 
 from indexers.errors import ConfigurationError, RefusedRequest, Transient
 from indexers.opensearch.connect import Method, request
-from indexers.opensearch.names import SCHEMA_VERSION, IndexNames
+from indexers.opensearch.names import MAPPING_VERSION, IndexNames
 from indexers.opensearch.rows import Index
 from indexers.opensearch.templates import VectorSpace, index_body, template_body
 from indexers.settings import OpenSearchSettings
@@ -77,7 +77,7 @@ class Schema:
 
     async def _check_existing(self, index: Index, name: str, alias: str, space: VectorSpace) -> None:
         recorded = await self._recorded(name)
-        if recorded.get("schema_version") != SCHEMA_VERSION:
+        if recorded.get("schema_version") != MAPPING_VERSION:
             msg = f"index {name} was made by another version of Hopline: {_REBUILD}"
             raise ConfigurationError(msg)
         stored = (recorded.get("pair_id"), recorded.get("dimension"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from indexers.opensearch.analysis import ANALYSIS
-from indexers.opensearch.names import SCHEMA_VERSION
+from indexers.opensearch.names import MAPPING_VERSION
 from indexers.opensearch.rows import Index
 from indexers.settings import OpenSearchSettings
 
@@ -61,7 +61,7 @@ def template_body(patterns: Sequence[str], settings: OpenSearchSettings) -> dict
 
 
 def meta(index: Index, space: VectorSpace) -> dict[str, Any]:
-    recorded: dict[str, Any] = {"schema_version": SCHEMA_VERSION}
+    recorded: dict[str, Any] = {"schema_version": MAPPING_VERSION}
     if index is Index.CHUNKS:
         recorded |= {
             "pair_id": space.pair_id,

@@ -11,7 +11,7 @@ from indexers.domain.identity import Principal, TenantId
 from indexers.errors import ConfigurationError, RefusedRequest, Transient
 from indexers.opensearch.connect import connect, request
 from indexers.opensearch.gate import Gate, GatedSearch, RowRef, RowWrite, VectorSpace
-from indexers.opensearch.names import IndexNames
+from indexers.opensearch.names import MAPPING_VERSION, IndexNames
 from indexers.opensearch.retry import RetryPolicy
 from indexers.opensearch.rows import REBUILT, Index
 from indexers.settings import OpenSearchSettings
@@ -57,6 +57,20 @@ async def test_c12_another_vector_space_is_refused(
         await gate.drop_indices()
         await gate.ensure_indices(dimension=dimension, pair_id=pair_id)
         assert await gate.vector_space() == VectorSpace(pair_id=pair_id, dimension=dimension)
+
+
+async def test_an_index_of_another_version_is_refused_and_says_what_to_do(stack: Stack, prefix: str) -> None:
+    client = connect(OpenSearchSettings(), stack.opensearch_url)
+    try:
+        async with opened_gate(stack.opensearch_url, prefix) as gate:
+            older = {"_meta": {"schema_version": MAPPING_VERSION - 1}}
+            await request(client, "PUT", f"/{prefix}-links-v1/_mapping", body=older)
+            with pytest.raises(
+                ConfigurationError, match=r"links-v1 was made by another version.*hopline rebuild"
+            ):
+                await gate.ensure_indices(dimension=DIMENSION, pair_id=PAIR_ID)
+    finally:
+        await client.close()
 
 
 async def test_a_lost_alias_is_mended(stack: Stack, prefix: str) -> None:
