@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from dirty_equals import IsPartialDict, IsStr
+from prometheus_client.parser import text_string_to_metric_families
 
 from indexers.domain.identity import EntityNamespace, relation_id
 from indexers.opensearch.rows import EntityRow, Index, MentionRow, RelationRow, owner_fields
+from search_api.app import openapi_document
 from search_api.cursor import ListPosition, encode_cursor
 from search_api.entities.paging import RowList, SortKey
 from tests.agents import vault_root
@@ -559,3 +561,67 @@ async def test_a_namespace_of_others_does_not_exist(world: EntityService, owner:
         CORA, f"/v1/namespaces/{'team:ops' if owner == 'team:ops' else 'agent:cora'}/labels"
     )
     assert mine == IsPartialDict(version=0, retired=[])
+
+
+async def test_c14_forgetting_one_of_two_documents_that_share_an_entity(world: EntityService) -> None:
+    orla, wheel = "Orla Mint", "Tidewheel"
+    await say(world, "c14", c14a=[orla, wheel], c14b=[wheel])
+    ids = {name: world.id_of("c14", name) for name in (orla, wheel)}
+    home = world.link.home
+    doc_id = home.document("c14a.md").doc_id
+    [document] = [r for r in (await world.link.rows(Index.DOCUMENTS)).values() if r["doc_id"] == doc_id]
+    row = RelationRow(
+        **owner_fields(home), doc_id=doc_id, path="c14a.md", namespace="shared", subject=orla,
+        subject_label="c14", subject_id=ids[orla], relation_type="repaired", object=wheel,
+        object_label="c14", object_id=ids[wheel], quote="Orla Mint repaired the Tidewheel.", start=0, end=33,
+        version=document["version"],
+    )  # fmt: skip
+    await world.write_rows(Index.RELATIONS, {f"{ids[orla][:-1]}r": row})
+    assert len((await world.get(ADA, f"/v1/entities/{ids[wheel]}/relations"))["relations"]) == 1
+
+    await world.link.feed(await world.link.gone("c14a.md", "c14"))
+    for suffix in ("", "/mentions", "/relations", "/history"):
+        await world.get(ADA, f"/v1/entities/{ids[orla]}{suffix}", 404)
+    await world.get(ADA, f"/v1/documents/{doc_id}/mentions", 404)
+    assert (await world.get(ADA, "/v1/entities", q="orla mint", label="c14"))["entities"] == []
+    kept = await world.get(ADA, f"/v1/entities/{ids[wheel]}")
+    mentions = await world.get(ADA, f"/v1/entities/{ids[wheel]}/mentions")
+    relations = await world.get(ADA, f"/v1/entities/{ids[wheel]}/relations")
+    assert (kept["mention_count"], relations["relations"]) == (1, [])
+    assert [mention["document"]["path"] for mention in mentions["mentions"]] == ["c14b.md"]
+    assert "c14a" not in json.dumps([kept, mentions, relations])
+
+    await world.link.feed(await world.link.said("c14c.md", {"c14": [wheel]}))
+    assert (await world.get(ADA, f"/v1/entities/{ids[wheel]}"))["mention_count"] == 2
+
+
+async def test_c16_korean_names_come_without_their_particles(world: EntityService) -> None:
+    root = world.rig.config.roots[1]
+    filler = [f"Filler line {n} of the log.\n" for n in range(80)]
+    said = "시험선 가람호는 부산에서 출항했다."
+    text = "".join([*filler[:40], f"\n{said}\n\n", *filler[40:]])
+    await world.rig.feed(world.rig.saved("c16.md", text, root=root))
+    await world.rig.extract_records(await world.rig.announced())
+    await world.carry_out()
+    doc_id = root.namespace.document("c16.md").doc_id
+    mentions = (await world.get(CORA, f"/v1/documents/{doc_id}/mentions"))["mentions"]
+    korean = [mention for mention in mentions if mention["sentence"] == said]
+    assert {mention["surface"] for mention in korean} <= {"부산", "가람호", "시험선", "시험선 가람호", "출항"}
+    assert all(text[mention["start"] : mention["end"]] == mention["surface"] for mention in korean)
+
+
+async def test_every_status_of_these_routes_is_in_the_description(world: EntityService) -> None:
+    await world.get(ADA, f"/v1/entities/{UNKNOWN}", 404)
+    await world.put(ADA, "/v1/namespaces/shared/labels", {"labels": []})
+    document = openapi_document()
+    text = (await world.service.http.get("/metrics")).text
+    seen = {
+        (sample.labels["route"], sample.labels["status"])
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == "hopline_http_request_seconds_count" and sample.labels["route"] in document["paths"]
+    }
+    assert seen >= {("/v1/entities/{entity_id}", "404"), ("/v1/namespaces/{namespace}/labels", "403")}
+    for route, status in seen:
+        described = {code for method in document["paths"][route].values() for code in method["responses"]}
+        assert status in described, (route, status)

@@ -183,7 +183,19 @@ async def test_a_body_over_the_limit_declared_or_not(service: Service) -> None:
         "Bearer \xff",
     ],
 )
-@pytest.mark.parametrize("path", ["/v1/search", f"/v1/documents/{UNKNOWN}", "/openapi.json", "/nowhere", "/"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/search",
+        f"/v1/documents/{UNKNOWN}",
+        "/v1/entities",
+        f"/v1/entities/{UNKNOWN}/mentions",
+        "/v1/namespaces/shared/labels",
+        "/openapi.json",
+        "/nowhere",
+        "/",
+    ],
+)
 async def test_nothing_answers_without_a_key(service: Service, header: str | None, path: str) -> None:
     headers = [] if header is None else [(b"authorization", header.encode("latin-1"))]
     answer = await service.http.request("POST" if path == "/v1/search" else "GET", path, headers=headers)
