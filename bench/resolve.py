@@ -25,11 +25,11 @@ from bench.entity_names import distinct_names
 from bench.report import Report
 from indexers.domain.entities.curation import Curation
 from indexers.domain.entities.names import name_key
-from indexers.domain.identity import Principal
+from indexers.domain.identity import DocumentId, Principal, mention_id
 from indexers.linking.entity_rows import CountedName, LabelRows
 from indexers.linking.similar_names import similar_names
 from indexers.opensearch.gate import RowWrite
-from indexers.opensearch.rows import Index
+from indexers.opensearch.rows import Index, MentionRow, OwnedRow, owner_fields
 from tests.agents import agent_config, vault_root
 from tests.conftest import Stack
 from tests.linking import LinkRig, entity_indices, opened_link_rig, own_tenant
@@ -44,20 +44,47 @@ WARM_UP = 2
 
 
 async def fill(rig: LinkRig, keys: Sequence[str], label: str) -> None:
-    """Rows as link leaves them for names that are like no other."""
+    """Rows as link leaves them for names that are like no other, each in a document of its own."""
     rows = LabelRows(namespace=rig.owner, label=label, curation=Curation())
     principal = Principal.pipeline(rig.home.tenant_id)
-    for start in range(0, len(keys), 5_000):
+    for start in range(0, len(keys), 2_500):
         writes: list[RowWrite] = []
-        for key in keys[start : start + 5_000]:
+        for at, key in enumerate(keys[start : start + 2_500], start):
             name_id = rows.name_id(key)
             name = CountedName(key=key, mentions=1, spelling=key, likeness_id=name_id, entity_id=name_id)
-            row = rows.entity_row(name, [key], None)
-            writes.append(
-                RowWrite(principal=principal, index=Index.ENTITIES, row_id=name_id, action="create", row=row)
-            )
+            edge = mention_row(rig, label, key, f"held/{at}.md")
+            made: list[tuple[Index, str, OwnedRow]] = [
+                (Index.ENTITIES, name_id, rows.entity_row(name, [key], None)),
+                (Index.MENTIONS, mention_id(DocumentId(edge.doc_id), name_id), edge),
+            ]
+            writes += [
+                RowWrite(principal=principal, index=index, row_id=row_id, action="create", row=row)
+                for index, row_id, row in made
+            ]
         await rig.gate.write(writes)
-    await rig.gate.refresh(Index.ENTITIES)
+    await rig.gate.refresh(Index.ENTITIES, Index.MENTIONS)
+
+
+def mention_row(rig: LinkRig, label: str, key: str, path: str) -> MentionRow:
+    document = rig.home.document(path)
+    return MentionRow(
+        **owner_fields(rig.home),
+        doc_id=document.doc_id,
+        path=document.path,
+        name_id=rig.owner.name_id(label, key),
+        namespace=rig.owner.owner,
+        label=label,
+        key=key,
+        surface=key,
+        weight=0.9,
+        start=0,
+        end=len(key),
+        sentence=f"{key} stands here.",
+        occurrences=[],
+        count=1,
+        source="model",
+        version=1,
+    )
 
 
 def misspelt(name: str, rng: random.Random) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from indexers.domain.entities.clusters import Placement
-from indexers.domain.entities.names import minimum_shared, shape_of
+from indexers.domain.entities.clusters import Doubt, Placement
+from indexers.domain.entities.names import Verdict, compare, minimum_shared, order, shape_of
 from indexers.domain.entities.reclustering import Changes, Reclustering, StoredName
 from indexers.domain.identity import EntityNamespace, Principal
 from indexers.opensearch.find import Wanted, find_all
@@ -27,7 +28,7 @@ async def recluster(gate: Gate, namespace: EntityNamespace, label: str, work: Re
     fresh = False
     while wanted := work.wanted():
         if not fresh:
-            await gate.refresh(Index.ENTITIES)
+            await gate.refresh(Index.ENTITIES, Index.PROPOSALS)
             fresh = True
         work.supply(await similar_names(gate, namespace, label, wanted))
     return work.changes()
@@ -38,7 +39,8 @@ async def similar_names(
 ) -> dict[str, list[StoredName]]:
     """By key: the stored names that `names.compare` may call alike, and some more; itself where it is stored.
 
-    Complete for joins and proposals (see `names.minimum_shared`), as of the last refresh of the entities.
+    Complete for joins and proposals (see `names.minimum_shared`), as of the last refresh of entities and proposals.
+    Those that a key may be proposed to later come with their proposals.
     """
     asked = sorted(keys)
     found: dict[str, list[dict[str, Any]]] = {}
@@ -46,10 +48,13 @@ async def similar_names(
         wanted = [_wanted(namespace, similar_query(namespace, label, key)) for key in some]
         rows = await find_all(gate, wanted)
         found |= {key: [hit.source for hit in hits] for key, hits in zip(some, rows, strict=True)}
-    names = await _stored_names(
-        gate, namespace, label, [row for rows in found.values() for row in rows], asked
-    )
-    return {key: [names[row["key"]] for row in rows] for key, rows in found.items()}
+    every = [row for rows in found.values() for row in rows]
+    names = await _stored_names(gate, namespace, label, every, asked)
+    near = {key: [names[row["key"]] for row in rows] for key, rows in found.items()}
+    proposals = await _proposals(gate, namespace, label, _open_to(near, label))
+    return {
+        key: [replace(name, proposals=proposals.get(name.key)) for name in some] for key, some in near.items()
+    }
 
 
 async def read_names(
@@ -103,6 +108,43 @@ async def _stored_names(
         )
         for row in rows
     }
+
+
+def _open_to(near: dict[str, list[StoredName]], label: str) -> list[str]:
+    """Later canonical names that a looked-up key may be offered to."""
+    return sorted(
+        {
+            name.key
+            for key, names in near.items()
+            for name in names
+            if name.canonical
+            and order(name.key) > order(key)
+            and compare(key, name.key, label).verdict is Verdict.PROPOSE
+        }
+    )
+
+
+async def _proposals(
+    gate: Gate, namespace: EntityNamespace, label: str, keys: Sequence[str]
+) -> dict[str, tuple[Doubt, ...]]:
+    """Of every key, what is stored with it as the later name. Rows round the likeness, so it is computed anew."""
+    owner = [{"term": {"namespace": namespace.owner}}, {"term": {"label": label}}]
+    wanted = [
+        Wanted(
+            principal=Principal.pipeline(namespace.tenant_id),
+            index=Index.PROPOSALS,
+            query={"bool": {"filter": [*owner, {"terms": {"other_key": list(some)}}]}},
+            fields=("key", "other_key"),
+        )
+        for some in _chunks(keys)
+    ]
+    doubts: dict[str, list[Doubt]] = {key: [] for key in keys}
+    for rows in await find_all(gate, wanted) if wanted else []:
+        for row in rows:
+            key, other = row.source["key"], row.source["other_key"]
+            found = compare(key, other, label)
+            doubts[other].append(Doubt(earlier=key, similarity=found.similarity, reason=found.reason))
+    return {key: tuple(some) for key, some in doubts.items()}
 
 
 def _wanted(namespace: EntityNamespace, query: Query) -> Wanted:

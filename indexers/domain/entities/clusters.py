@@ -15,7 +15,8 @@ from indexers.domain.entities.names import Verdict, compare, order
 
 #: Two keys of one label, in sorted order.
 Pair = tuple[str, str]
-#: A canonical name is proposed to so many earlier ones at most, the most similar first.
+#: A canonical name is proposed to so many earlier ones at most, the most similar first. So there are never more
+#: proposals than five times the names, and of a pair it is always the later name's five that count.
 PROPOSALS_MAX = 5
 
 
@@ -84,7 +85,7 @@ def cluster_all(
 
 
 def place(key: str, earlier: Iterable[str], label: str, apart: Collection[Pair]) -> tuple[str, list[Doubt]]:
-    """Which of these canonical names it joins (itself: none), and then those that it is proposed to."""
+    """Which of these canonical names it joins (itself: none), and then those that it may be as well."""
     joins: list[tuple[float, tuple[int, str]]] = []
     doubts: list[Doubt] = []
     for other in earlier:
@@ -97,12 +98,16 @@ def place(key: str, earlier: Iterable[str], label: str, apart: Collection[Pair])
             doubts.append(Doubt(earlier=other, similarity=found.similarity, reason=found.reason))
     if joins:
         return min(joins)[1][1], []
-    return key, sorted(doubts, key=lambda doubt: (-doubt.similarity, order(doubt.earlier)))[:PROPOSALS_MAX]
+    return key, doubts
 
 
 def proposals_of(key: str, doubts: Iterable[Doubt], entities: Mapping[str, str]) -> tuple[Proposal, ...]:
-    """Without those that a merge has settled. `entities`: see `entity_keys`."""
+    """The strongest, without those that a merge has settled. `entities`: see `entity_keys`."""
     entity = entities.get(key, key)
+    strongest = sorted(
+        (doubt for doubt in doubts if entities.get(doubt.earlier, doubt.earlier) != entity),
+        key=lambda doubt: (-doubt.similarity, order(doubt.earlier)),
+    )
     return tuple(
         Proposal(
             key=doubt.earlier,
@@ -112,8 +117,7 @@ def proposals_of(key: str, doubts: Iterable[Doubt], entities: Mapping[str, str])
             similarity=doubt.similarity,
             reason=doubt.reason,
         )
-        for doubt in doubts
-        if entities.get(doubt.earlier, doubt.earlier) != entity
+        for doubt in strongest[:PROPOSALS_MAX]
     )
 
 

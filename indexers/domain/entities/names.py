@@ -72,6 +72,7 @@ def shape_of(key: str, label: str) -> NameShape:
     return NameShape(grams=(_joined(text, codes), *grams), block=block, length=len(text))
 
 
+@lru_cache(maxsize=65_536)
 def compare(key: str, other: str, label: str) -> Comparison:
     """Of two keys of one label, in either order. Equal keys are one name and JOIN."""
     if key == other:
@@ -117,6 +118,7 @@ def _by_likeness(text: str, other: str, *, person: bool) -> Comparison:
     return Comparison(verdict=Verdict.JOIN, similarity=similarity)
 
 
+@lru_cache(maxsize=65_536)
 def _parted(key: str) -> tuple[str, str]:
     """The words without digits, and those with."""
     words = key.split()
@@ -154,7 +156,7 @@ def _spellings(word: str, other: str, *, person: bool) -> bool:
     """Letters of CJK are syllables or words, so another one is another word."""
     if CJK_PATTERN.search(word) or CJK_PATTERN.search(other):
         return False
-    if {word, other} == {word + "s", other} or {word, other} == {word, other + "s"}:
+    if f"{word}s" == other or f"{other}s" == word:
         return not person
     if min(len(word), len(other)) < (_PERSON_LETTERS if person else LETTERS_MIN):
         return False

@@ -2,8 +2,8 @@
 
 Pure; the caller fetches. What comes out equals `clusters.cluster_all` of the new set. Names to judge wait in the fixed
 order, so what is earlier is settled. Judging one needs the names like it (`wanted`, `supply`); only when it became
-canonical or ceased to be are the later ones like it judged too. Mostly one round of look-ups, and a second where a
-new name stands before older ones.
+canonical or ceased to be are the later ones judged too that may join it; of those that it is only proposed to, the
+list is amended. Mostly one round of look-ups, and a second where a new name stands before one that joins it.
 
     work = Reclustering(label, added=..., removed=..., ...)
     while wanted := work.wanted():
@@ -18,16 +18,18 @@ was cut off half-way is new (or still there) when its event comes again.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 from indexers.domain.entities.clusters import (
+    PROPOSALS_MAX,
     Doubt,
     Pair,
     Placement,
     Proposal,
     entity_keys,
+    pair_of,
     place,
     proposals_of,
     unions,
@@ -39,6 +41,8 @@ from indexers.domain.entities.names import Verdict, compare, order, shape_of
 class StoredName:
     key: str
     placement: Placement
+    #: All that is stored with it as `other`; None: not asked, then it is looked up where that matters.
+    proposals: tuple[Doubt, ...] | None = None
 
     @property
     def canonical(self) -> bool:
@@ -83,6 +87,7 @@ class Reclustering:
         self._near: dict[str, set[str]] = {}
         self._likeness: dict[str, str] = {}
         self._doubts: dict[str, list[Doubt]] = {}
+        self._amended: dict[str, list[Doubt]] = {}
         self._members: set[str] = set()
         self._queued = {*self._added, *self._removed, *self._touched}
         self._queue = [order(key) for key in self._queued]
@@ -107,7 +112,10 @@ class Reclustering:
         More do no harm.
         """
         for key, names in found.items():
-            self._stored.update((name.key, name) for name in names)
+            for name in names:
+                known = self._stored.get(name.key)
+                if known is None or known.proposals is None:
+                    self._stored[name.key] = name
             self._near[key] = {name.key for name in names}
 
     def changes(self) -> Changes:
@@ -120,7 +128,7 @@ class Reclustering:
                 placements[key] = placement
         proposals = {
             key: proposals_of(key, doubts, self._entities)
-            for key, doubts in self._doubts.items()
+            for key, doubts in (self._amended | self._doubts).items()
             if doubts or key in self._stored
         }
         return Changes(placements=placements, proposals=proposals)
@@ -158,22 +166,45 @@ class Reclustering:
             self._doubts[key] = []
         is_canonical = self._likeness.get(key) == key
         for other in self._neighbours(key):
-            left_alone = not is_canonical and other in self._stored and self._root(other) == key
-            if left_alone or (is_canonical != was_canonical and self._concerns(key, other)):
-                self._enqueue(other)
+            if other not in self._queued and order(other) > order(key):
+                self._tell(other, key, was_canonical=was_canonical, is_canonical=is_canonical)
+
+    def _tell(self, other: str, key: str, *, was_canonical: bool, is_canonical: bool) -> None:
+        """A later name that is not to be judged so far: what `key` became may change that."""
+        found = compare(key, other, self._label)
+        left_alone = not is_canonical and self._root(other) == key
+        if left_alone or (found.verdict is Verdict.JOIN and was_canonical != is_canonical):
+            self._enqueue(other)
+        elif found.verdict is Verdict.PROPOSE and self._canonical(other):
+            if is_canonical and not was_canonical and pair_of(key, other) not in self._apart:
+                self._offer(other, Doubt(earlier=key, similarity=found.similarity, reason=found.reason))
+            elif not is_canonical:
+                self._withdraw(other, key)
+
+    def _offer(self, other: str, doubt: Doubt) -> None:
+        known = self._proposals(other)
+        if known is None:
+            self._enqueue(other)
+        elif doubt not in known:
+            self._amended[other] = [*known, doubt]
+
+    def _withdraw(self, other: str, key: str) -> None:
+        """From a full list: then others may move up, which only a look-up can tell."""
+        known = self._proposals(other)
+        if known is None or (len(known) >= PROPOSALS_MAX and any(doubt.earlier == key for doubt in known)):
+            self._enqueue(other)
+        elif any(doubt.earlier == key for doubt in known):
+            self._amended[other] = [doubt for doubt in known if doubt.earlier != key]
+
+    def _proposals(self, key: str) -> Sequence[Doubt] | None:
+        amended = self._amended.get(key)
+        return self._stored[key].proposals if amended is None else amended
 
     def _place(self, key: str) -> None:
         earlier = [
             other for other in self._neighbours(key) if order(other) < order(key) and self._canonical(other)
         ]
         self._likeness[key], self._doubts[key] = place(key, earlier, self._label, self._apart)
-
-    def _concerns(self, key: str, other: str) -> bool:
-        """Whether a later name is judged otherwise as this one is canonical or not."""
-        if order(other) < order(key):
-            return False
-        verdict = compare(key, other, self._label).verdict
-        return verdict is Verdict.JOIN or (verdict is Verdict.PROPOSE and self._canonical(other))
 
     def _enqueue(self, key: str) -> None:
         if key not in self._queued:
@@ -192,7 +223,7 @@ class Reclustering:
             for other in self._neighbours(root):
                 if self._root(other) == root:
                     self._members.add(other)
-                elif self._canonical(other) and self._concerns(root, other):
+                elif self._canonical(other) and order(other) > order(root):
                     again.add(other)
         again -= self._doubts.keys()
         lacking = {key for key in again if self._lacks(key)}
