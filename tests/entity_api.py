@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,16 @@ from indexers.opensearch.gate import RowWrite
 from indexers.opensearch.rows import Index
 from indexers.settings import VaultRoot
 from search_api.settings import ApiSettings
-from tests.agents import Rig, agent_config, opened_rig
-from tests.api import Service, bearer, running_service
+from tests.agents import Rig, agent_config, opened_rig, vault_root
+from tests.api import Service, bearer, principal, running_service
 from tests.conftest import Stack
 from tests.linking import LinkRig
 
 BODY_MAX_BYTES = 8_192
+ADA = principal("acme")
+#: A curator, and of the team that has a namespace of its own.
+CORA = dataclasses.replace(principal("acme", "cora", "ops"), roles=("agent", "curator"))
+UNKNOWN = "00000000-0000-5000-8000-000000000000"
 
 
 @dataclass(kw_only=True)
@@ -36,12 +40,23 @@ class EntityService:
     #: Labels whose documents were told already.
     said: set[str] = field(default_factory=set)
 
-    async def say_once(self, label: str, texts: Mapping[str, Sequence[str]]) -> None:
-        """Documents by path and the names that each says, unless an earlier test has told them."""
+    async def say(self, label: str, **texts: Sequence[str]) -> None:
+        """Documents and the names that each says, unless they were told before: each test has a label of its own."""
         if label not in self.said:
             self.said.add(label)
-            records = [await self.link.said(path, {label: names}) for path, names in texts.items()]
+            records = [await self.link.said(f"{path}.md", {label: names}) for path, names in texts.items()]
             await self.link.feed(*records)
+
+    def line(self, label: str, name: str, documents: int, **more: Any) -> dict[str, Any]:
+        """An entity of the shared namespace as lists show it."""
+        return {
+            "entity_id": self.id_of(label, name),
+            "name": name,
+            "label": label,
+            "namespace": "shared",
+            "mention_count": documents,
+            "blocked": False,
+        } | more
 
     async def get(self, who: Principal, path: str, status: int = 200, **params: Any) -> Any:
         answer = await self.service.http.get(path, params=params, headers=bearer(who))
@@ -118,5 +133,9 @@ async def entity_service(
         yield EntityService(service=service, rig=rig, link=link)
 
 
-def curator(who: Principal) -> Principal:
-    return dataclasses.replace(who, roles=("agent", "curator"))
+@contextlib.asynccontextmanager
+async def shared_and_team(stack: Stack, folder: Path) -> AsyncIterator[EntityService]:
+    """Ada's vault is shared, Cora's is of her team."""
+    roots = [vault_root(folder, "main"), vault_root(folder, "ops", agent="cora", scope="team", team="ops")]
+    async with entity_service(stack, folder, roots, [ADA, CORA]) as opened:
+        yield opened
