@@ -40,3 +40,11 @@ def test_what_is_excused_from_a_rule_says_why() -> None:
         if re.search(r"# noqa: [A-Z0-9, ]+$", line)
     ]
     assert bare == []
+
+
+def test_the_licence_of_each_shipped_model_is_named() -> None:
+    notice, readme = (ROOT / "NOTICE").read_text(), (ROOT / "README.md").read_text()
+    models = sorted(folder.name for folder in (ROOT / "models").iterdir() if folder.is_dir())
+    assert {name for name in models if name in notice and f"models/{name}/MODEL_CARD.md" in readme} == set(
+        models
+    )
