@@ -40,7 +40,8 @@ def test_help_names_every_command() -> None:
     done = hopline("--help")
     assert done.returncode == 0
     commands = (
-        "up down status search read links backlinks verify rebuild watch rescan agent api dlq settings demo"
+        "up down status search read links backlinks entity labels verify rebuild watch rescan agent api dlq "
+        "settings demo"
     )
     assert [name for name in commands.split() if f" {name} " not in done.stdout] == []
 
