@@ -16,16 +16,21 @@ import random
 import statistics
 import tempfile
 import time
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cdist
+
 from bench.engines import Addresses, add_arguments, engines
 from bench.entity_names import distinct_names
 from bench.report import Report
+from indexers.domain.entities.clusters import Clusters, Placement, Proposal, place, proposals_of
 from indexers.domain.entities.curation import Curation
-from indexers.domain.entities.names import name_key
-from indexers.domain.identity import DocumentId, Principal, mention_id
+from indexers.domain.entities.names import PROPOSES_FROM, name_key, order, shape_of
+from indexers.domain.identity import DocumentId, NameId, Principal, mention_id
 from indexers.linking.entity_rows import CountedName, LabelRows
 from indexers.linking.similar_names import similar_names
 from indexers.opensearch.gate import RowWrite
@@ -44,25 +49,56 @@ WARM_UP = 2
 
 
 async def fill(rig: LinkRig, keys: Sequence[str], label: str) -> None:
-    """Rows as link leaves them for names that are like no other, each in a document of its own."""
+    """Rows as link would leave them, each name in a document of its own."""
     rows = LabelRows(namespace=rig.owner, label=label, curation=Curation())
+    clusters = clustered(keys, label)
+    members = Counter(placement.entity_key for placement in clusters.placements.values())
+    made: list[tuple[Index, str, OwnedRow]] = []
+    for at, (key, placement) in enumerate(clusters.placements.items()):
+        name = CountedName(
+            key=key,
+            mentions=1,
+            spelling=key,
+            likeness_id=rows.name_id(placement.likeness_key),
+            entity_id=rows.name_id(placement.entity_key),
+        )
+        edge = mention_row(rig, label, key, f"held/{at}.md")
+        # Who has joined is told by the number of keys alone, as nothing is renamed or blocked.
+        made.append((Index.ENTITIES, edge.name_id, rows.entity_row(name, [key] * members[key], members[key])))
+        made.append((Index.MENTIONS, mention_id(DocumentId(edge.doc_id), NameId(edge.name_id)), edge))
+    proposals = rows.proposal_rows(p for found in clusters.proposals.values() for p in found)
+    made += [(Index.PROPOSALS, proposal_id, row) for proposal_id, row in proposals.items()]
     principal = Principal.pipeline(rig.home.tenant_id)
-    for start in range(0, len(keys), 2_500):
-        writes: list[RowWrite] = []
-        for at, key in enumerate(keys[start : start + 2_500], start):
-            name_id = rows.name_id(key)
-            name = CountedName(key=key, mentions=1, spelling=key, likeness_id=name_id, entity_id=name_id)
-            edge = mention_row(rig, label, key, f"held/{at}.md")
-            made: list[tuple[Index, str, OwnedRow]] = [
-                (Index.ENTITIES, name_id, rows.entity_row(name, [key], None)),
-                (Index.MENTIONS, mention_id(DocumentId(edge.doc_id), name_id), edge),
-            ]
-            writes += [
-                RowWrite(principal=principal, index=index, row_id=row_id, action="create", row=row)
-                for index, row_id, row in made
-            ]
+    for start in range(0, len(made), 5_000):
+        writes = [
+            RowWrite(principal=principal, index=index, row_id=row_id, action="create", row=row)
+            for index, row_id, row in made[start : start + 5_000]
+        ]
         await rig.gate.write(writes)
-    await rig.gate.refresh(Index.ENTITIES, Index.MENTIONS)
+    await rig.gate.refresh(Index.ENTITIES, Index.MENTIONS, Index.PROPOSALS)
+
+
+def clustered(keys: Sequence[str], label: str) -> Clusters:
+    """As `cluster_all`, which would take an hour: pairs come from a matrix of each block. No name here has digits."""
+    blocks: defaultdict[str, list[str]] = defaultdict(list)
+    for key in keys:
+        if (block := shape_of(key, label).block) is not None:
+            blocks[block].append(key)
+    near: defaultdict[str, list[str]] = defaultdict(list)
+    for names in blocks.values():
+        alike = cdist(names, names, scorer=Levenshtein.normalized_similarity, score_cutoff=PROPOSES_FROM)
+        for at, other in zip(*alike.nonzero(), strict=True):
+            near[names[at]].append(names[other])
+    placements: dict[str, Placement] = {}
+    proposals: dict[str, tuple[Proposal, ...]] = {}
+    for key in sorted(keys, key=order):
+        earlier = [other for other in near[key] if other in placements and other != key]
+        canonical = [other for other in earlier if placements[other].likeness_key == other]
+        root, doubts = place(key, canonical, label, ())
+        placements[key] = Placement(likeness_key=root, entity_key=root)
+        if found := proposals_of(key, doubts, {}):
+            proposals[key] = found
+    return Clusters(placements=placements, proposals=proposals)
 
 
 def mention_row(rig: LinkRig, label: str, key: str, path: str) -> MentionRow:
