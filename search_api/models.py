@@ -153,7 +153,9 @@ class OccurrenceAnswer(Answer):
 
 class LinkAnswer(Answer):
     target: str = Field(description="As written.")
-    link_type: str = Field(description="wikilink, embed, reference or unlinked_mention (weaker, not written).")
+    link_type: str = Field(
+        description="wikilink, embed, reference or unlinked_mention (weaker, not written)."
+    )
     to: DocumentName | None = Field(description="Null: no visible document has this name yet.")
     ambiguous: bool = Field(description="Several documents fitted; the nearest was taken.")
     occurrences: list[OccurrenceAnswer]
@@ -169,7 +171,9 @@ class BacklinkAnswer(Answer):
 
     from_: DocumentName = Field(alias="from")
     target: str
-    link_type: str = Field(description="wikilink, embed, reference or unlinked_mention (weaker, not written).")
+    link_type: str = Field(
+        description="wikilink, embed, reference or unlinked_mention (weaker, not written)."
+    )
     ambiguous: bool
     occurrences: list[OccurrenceAnswer]
 
