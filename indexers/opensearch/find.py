@@ -38,14 +38,26 @@ async def find_pages(
         if answer.total <= len(answer.hits):
             yield one, list(answer.hits)
             continue
-        rows: list[Found] = []
-        async with aclosing(gate.scan(one.principal, one.index, one.query, fields=one.fields)) as scan:
-            async for row in scan:
-                rows.append(row)
-                if len(rows) == PAGE_ROWS:
-                    yield one, rows
-                    rows = []
-        yield one, rows
+        async with aclosing(scan_pages(gate, one)) as pages:
+            async for rows in pages:
+                yield one, list(rows)
+
+
+async def scan_pages(
+    gate: Gate, wanted: Wanted, *, page_rows: int = PAGE_ROWS
+) -> AsyncGenerator[list[StoredRow], None]:
+    """All rows that a search shows, for answers that are known to be large."""
+    rows: list[StoredRow] = []
+    async with aclosing(
+        gate.scan(wanted.principal, wanted.index, wanted.query, fields=wanted.fields)
+    ) as scan:
+        async for row in scan:
+            rows.append(row)
+            if len(rows) == page_rows:
+                yield rows
+                rows = []
+    if rows:
+        yield rows
 
 
 async def find_all(gate: Gate, wanted: Sequence[Wanted]) -> list[list[Found]]:

@@ -4,45 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
-
-import msgspec
 
 from indexers.domain.identity import DocumentId, EntityNamespace, Namespace, Principal
 from indexers.errors import VaultUnavailable
 from indexers.linking.targets import resolve_rows
-from indexers.linking.unlinked_look import LINK_TYPE, NamedText
-from indexers.opensearch.find import DOCUMENTS_MAX, Wanted, find_all
-from indexers.opensearch.gate import Gate, RowRef, StoredRow
-from indexers.opensearch.rows import (
-    ChunkRow,
-    DocumentRow,
-    ExtractionRow,
-    GateRow,
-    Index,
-    LinkRow,
-    MentionRow,
-    RelationRow,
-)
+from indexers.linking.unlinked_look import NamedText
+from indexers.opensearch.find import Wanted, scan_pages
+from indexers.opensearch.gate import Gate, StoredRow
+from indexers.opensearch.rows import DocumentRow, Index, LinkRow
 from indexers.opensearch.visibility import owned_by
 from indexers.planning import IndexVersions, PlannedDocument, Seen, plan_document
 from indexers.ports import FileEntry, TokenCounter, VaultFiles
 from indexers.settings import IndexingSettings
 from indexers.vault.content import read_content
-from indexers.verify.files import StoredDocument, compare_document, compare_resolutions
+from indexers.verify.files import compare_document, compare_resolutions
 from indexers.verify.mentions import compare_mentions
+from indexers.verify.reading import Reader
 from indexers.verify.relations import Statements, compare_relations
-from indexers.verify.report import Finding, VerifyReport
+from indexers.verify.report import Finding, Kind, VerifyReport
 from indexers.verify.unlinked import compare_unlinked
 
 __all__ = ["Finding", "Verifier", "VerifyReport"]
 
 #: Files or rows compared at once: what bounds memory.
 BATCH = 100
-_CHUNK_FIELDS = tuple(name for name in ChunkRow.__struct_fields__ if name != "vector")
 
 Progress = Callable[[VerifyReport], None]
 
@@ -69,6 +56,10 @@ class Verifier:
         """The tenant's own maintenance: what a link resolves to is decided over the whole tenant."""
         return Principal.pipeline(self.namespace.tenant_id)
 
+    @property
+    def _reader(self) -> Reader:
+        return Reader(gate=self.gate, principal=self.principal)
+
     async def run(self) -> VerifyReport:
         """Raises VaultUnavailable or Transient: then nothing was concluded."""
         report = VerifyReport(root=self.name)
@@ -93,7 +84,7 @@ class Verifier:
         self, report: VerifyReport, entries: Sequence[FileEntry], statements: Statements
     ) -> None:
         by_id = {self.namespace.document(entry.path).doc_id: entry for entry in entries}
-        stored = await self._stored(list(by_id))
+        stored = await self._reader.documents(list(by_id))
         links: list[LinkRow] = []
         texts: list[NamedText] = []
         for doc_id, entry in by_id.items():
@@ -160,60 +151,6 @@ class Verifier:
             indexed_at=row.indexed_at,
         )
 
-    async def _stored(self, doc_ids: Sequence[DocumentId]) -> dict[DocumentId, StoredDocument]:
-        """Living documents with all their rows."""
-        rows = await self._rows(Index.DOCUMENTS, doc_ids)
-        gates = await self._rows(Index.GATE, doc_ids)
-        living = [doc_id for doc_id, row in rows.items() if not row.source["deleted"]]
-        chunks = await self._rows_of(Index.CHUNKS, "doc_id", living, _CHUNK_FIELDS)
-        found = await self._rows_of(Index.LINKS, "from_doc_id", living, LinkRow.__struct_fields__)
-        links = {
-            doc_id: {i: msgspec.convert(s, LinkRow) for i, s in rows.items()}
-            for doc_id, rows in found.items()
-        }
-        mentions = await self._rows_of(Index.MENTIONS, "doc_id", living, MentionRow.__struct_fields__)
-        relations = await self._rows_of(Index.RELATIONS, "doc_id", living, RelationRow.__struct_fields__)
-        extractions = await self._rows(Index.EXTRACTIONS, living)
-        return {
-            doc_id: StoredDocument(
-                row=msgspec.convert(rows[doc_id].source, DocumentRow),
-                gate=msgspec.convert(gates[doc_id].source, GateRow) if doc_id in gates else None,
-                chunks={i: msgspec.convert(s, ChunkRow) for i, s in chunks[doc_id].items()},
-                links={i: r for i, r in links[doc_id].items() if r.link_type != LINK_TYPE},
-                unlinked={i: r for i, r in links[doc_id].items() if r.link_type == LINK_TYPE},
-                mentions={i: msgspec.convert(s, MentionRow) for i, s in mentions[doc_id].items()},
-                relations={i: msgspec.convert(s, RelationRow) for i, s in relations[doc_id].items()},
-                extraction=msgspec.convert(extractions[doc_id].source, ExtractionRow)
-                if doc_id in extractions
-                else None,
-            )
-            for doc_id in living
-        }
-
-    async def _rows(self, index: Index, doc_ids: Sequence[DocumentId]) -> dict[DocumentId, StoredRow]:
-        refs = [RowRef(principal=self.principal, row_id=doc_id) for doc_id in doc_ids]
-        found = await self.gate.get_many(index, refs) if refs else []
-        return {doc_id: row for doc_id, row in zip(doc_ids, found, strict=True) if row is not None}
-
-    async def _rows_of(
-        self, index: Index, field: str, doc_ids: Sequence[DocumentId], fields: tuple[str, ...]
-    ) -> dict[str, dict[str, dict[str, Any]]]:
-        """Document → row id → row."""
-        wanted = [
-            Wanted(
-                principal=self.principal,
-                index=index,
-                query={"terms": {field: list(doc_ids[i : i + DOCUMENTS_MAX])}},
-                fields=fields,
-            )
-            for i in range(0, len(doc_ids), DOCUMENTS_MAX)
-        ]
-        grouped: dict[str, dict[str, dict[str, Any]]] = {doc_id: {} for doc_id in doc_ids}
-        for rows in await find_all(self.gate, wanted):
-            for row in rows:
-                grouped[row.source[field]][row.row_id] = row.source
-        return grouped
-
     async def _documents(self, report: VerifyReport) -> None:
         """From the rows back: each living document must have its file, under the id that its path gives."""
         async for rows in self._scan(Index.DOCUMENTS, ("doc_id", "path", "deleted")):
@@ -242,7 +179,7 @@ class Verifier:
         fields = (field, "deleted") if index is Index.GATE else (field,)
         async for rows in self._scan(index, fields):
             owners = sorted({DocumentId(row.source[field]) for row in rows})
-            documents = await self._rows(Index.DOCUMENTS, owners)
+            documents = await self._reader.rows(Index.DOCUMENTS, owners)
             for row in rows:
                 owner = documents.get(DocumentId(row.source[field]))
                 gone = owner is None or owner.source["deleted"]
@@ -258,20 +195,13 @@ class Verifier:
         for _ in range(without):
             report.add("missing_vector", self.name, "a chunk row without a vector")
 
-    async def _scan(self, index: Index, fields: tuple[str, ...]) -> AsyncGenerator[list[StoredRow], None]:
-        rows: list[StoredRow] = []
+    def _scan(self, index: Index, fields: tuple[str, ...]) -> AsyncGenerator[list[StoredRow], None]:
         query = owned_by(self.namespace)
-        async with aclosing(self.gate.scan(self.principal, index, query, fields=fields)) as scan:
-            async for row in scan:
-                rows.append(row)
-                if len(rows) == BATCH:
-                    yield rows
-                    rows = []
-        if rows:
-            yield rows
+        wanted = Wanted(principal=self.principal, index=index, query=query, fields=fields)
+        return scan_pages(self.gate, wanted, page_rows=BATCH)
 
 
-_OWNERS: dict[Index, tuple[str, Any]] = {
+_OWNERS: dict[Index, tuple[str, Kind]] = {
     Index.GATE: ("doc_id", "orphan_gate"),
     Index.CHUNKS: ("doc_id", "orphan_chunk"),
     Index.LINKS: ("from_doc_id", "orphan_link"),

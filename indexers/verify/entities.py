@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -20,13 +19,13 @@ from indexers.domain.identity import EntityNamespace, NameId, Principal
 from indexers.linking.counts import NameCount, count_documents, count_names
 from indexers.linking.curations import curations_of
 from indexers.linking.entity_rows import CountedName, LabelRows
+from indexers.opensearch.find import Wanted, scan_pages
 from indexers.opensearch.gate import Gate, GatedSearch, StoredRow
 from indexers.opensearch.rows import EntityRow, Index, ProposalRow
 from indexers.opensearch.visibility import Query
 from indexers.verify.clustering import cluster_names
 from indexers.verify.report import Kind, VerifyReport
 
-PAGE_ROWS = 1_000
 LABELS_MAX = 1_000
 #: Field of a name's row → what a wrong one is called.
 _KINDS: dict[str, Kind] = {
@@ -166,24 +165,15 @@ class _LabelVerifier:
                         "missing_name", self._where(row.source["key"]), "it is mentioned and has no row"
                     )
 
-    async def _scan(
-        self, index: Index, fields: tuple[str, ...] | None
-    ) -> AsyncGenerator[list[StoredRow], None]:
+    def _scan(self, index: Index, fields: tuple[str, ...] | None) -> AsyncGenerator[list[StoredRow], None]:
         verifier = self.verifier
         terms: list[Query] = [
             {"term": {"namespace": verifier.namespace.owner}},
             {"term": {"label": self.label}},
         ]
-        rows: list[StoredRow] = []
-        scan = verifier.gate.scan(verifier.principal, index, {"bool": {"filter": terms}}, fields=fields)
-        async with aclosing(scan):
-            async for row in scan:
-                rows.append(row)
-                if len(rows) == PAGE_ROWS:
-                    yield rows
-                    rows = []
-        if rows:
-            yield rows
+        query = {"bool": {"filter": terms}}
+        wanted = Wanted(principal=verifier.principal, index=index, query=query, fields=fields)
+        return scan_pages(verifier.gate, wanted)
 
     def _where(self, key: str) -> str:
         return f"{self.verifier.namespace.owner}/{self.label}/{key}"
