@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 import numpy as np
 
-from indexers.embedders.pinned import PinnedThread
 from indexers.errors import ConfigurationError
-from indexers.extractors.scores import Scores, check_labels, check_windows, spans_over
+from indexers.extractors.base import GlinerExtractor
+from indexers.extractors.scores import Scores, spans_over
 from indexers.extractors.spec import (
     TOKENIZER_FILE,
     checked,
@@ -23,25 +22,21 @@ from indexers.extractors.tokens import ReadWindow, read_tokenizer
 from indexers.onnx_session import open_session
 from indexers.ports import Span
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 INPUTS = {"input_ids", "attention_mask", "words_mask", "text_lengths", "span_idx", "span_mask"}
 
 
-class OnnxExtractor:
+class OnnxExtractor(GlinerExtractor):
     """int8 activations are scaled over the whole padded batch: scores depend a little on the call's other windows.
 
     Hence windows of one text only in a call (`mixes_documents`), sorted and grouped by the caller in one way.
     """
 
     def __init__(self, folder: Path, *, threads: int = 1, cpu_affinity: tuple[int, ...] = ()) -> None:
-        self._spec = read_spec(folder)
-        self._tokens = read_tokenizer(checked(folder / TOKENIZER_FILE), self._spec)
+        spec = read_spec(folder)
+        tokens = read_tokenizer(checked(folder / TOKENIZER_FILE), spec)
         path = onnx_file(folder)
-        self._id = onnx_model_id(folder)
+        super().__init__(onnx_model_id(folder), spec, tokens, cpu_affinity=cpu_affinity)
         self._mixes = not scales_over_batch(path)
-        self._pinned = PinnedThread(cpu_affinity, section="extractor") if cpu_affinity else None
         self._session = self._on_model_thread(open_session, path, threads)
         inputs = {entry.name for entry in self._session.get_inputs()}
         if inputs != INPUTS:
@@ -50,39 +45,8 @@ class OnnxExtractor:
             )
 
     @property
-    def model_id(self) -> str:
-        return self._id
-
-    @property
-    def max_words(self) -> int:
-        return self._spec.max_len
-
-    @property
-    def max_tokens(self) -> int:
-        return self._spec.max_tokens - 2
-
-    @property
     def mixes_documents(self) -> bool:
         return self._mixes
-
-    def prompt_tokens(self, labels: Sequence[str]) -> int:
-        return len(self._tokens.prompt(tuple(labels)))
-
-    def word_tokens(self, words: Sequence[str]) -> list[int]:
-        return self._tokens.counts(words)
-
-    def extract(self, windows: Sequence[str], labels: Sequence[str], *, threshold: float) -> list[list[Span]]:
-        check_labels(labels, threshold)
-        prompt = self._tokens.prompt(tuple(labels))
-        read = self._tokens.read(windows)
-        check_windows(read, max_words=self.max_words, max_tokens=self.max_tokens, prompt=len(prompt))
-        filled = [i for i, window in enumerate(read) if window.words and labels]
-        found: list[list[Span]] = [[] for _ in windows]
-        if filled:
-            spans = self._on_model_thread(self._run, [read[i] for i in filled], labels, threshold)
-            for i, row in zip(filled, spans, strict=True):
-                found[i] = row
-        return found
 
     def _run(
         self, windows: Sequence[ReadWindow], labels: Sequence[str], threshold: float
@@ -122,6 +86,3 @@ class OnnxExtractor:
         mask = end[None, :] < lengths
         spans = np.stack([start, end], axis=-1)[None] * mask[..., None]
         return spans.astype(np.int64), mask
-
-    def _on_model_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return work(*args, **kwargs) if self._pinned is None else self._pinned.call(work, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""What both adapters do before and after the model: the port's checks, scores → spans."""
+"""The port's checks before the model, and scores → spans behind it. Pure."""
 
 from __future__ import annotations
 

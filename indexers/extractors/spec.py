@@ -13,7 +13,6 @@ from indexers.errors import ConfigurationError
 
 CONFIG_FILE = "gliner_config.json"
 TOKENIZER_FILE = "tokenizer.json"
-TOKENIZER_CONFIG_FILE = "tokenizer_config.json"
 #: The first that is there is taken; the second folder is how the hub lays conversions out.
 ONNX_FILES = tuple(
     f"{folder}{name}.onnx" for folder in ("", "onnx/") for name in ("model_int8", "model_quantized", "model")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 
-from indexers.embedders.pinned import PinnedThread
 from indexers.errors import ConfigurationError
+from indexers.extractors.base import GlinerExtractor
 from indexers.extractors.checkpoint import write_checkpoint
-from indexers.extractors.scores import check_labels, check_windows, spans_over
+from indexers.extractors.scores import spans_over
 from indexers.extractors.spec import (
     CONFIG_FILE,
     TOKENIZER_FILE,
@@ -26,11 +26,8 @@ from indexers.extractors.spec import (
 from indexers.extractors.tokens import ReadWindow, WordTokenizer, read_tokenizer
 from indexers.ports import Span
 
-P = ParamSpec("P")
-T = TypeVar("T")
 
-
-class TorchExtractor:
+class TorchExtractor(GlinerExtractor):
     """`model` is a folder or a hub id; HF_HUB_OFFLINE=1 looks for a hub id in the local cache only.
 
     A folder that holds only an int8 ONNX graph, as the shipped model's, is read with its weights as floats.
@@ -51,46 +48,14 @@ class TorchExtractor:
         chosen = _choose_device(torch, device)
         if chosen == "cpu":
             torch.set_num_threads(threads)
-        self._id = torch_model_id(model)
-        self._spec, self._tokens = _read_files(model)
-        self._pinned = PinnedThread(cpu_affinity, section="extractor") if cpu_affinity else None
+        model_id = torch_model_id(model)
+        super().__init__(model_id, *_read_files(model), cpu_affinity=cpu_affinity)
         self._model = self._on_model_thread(_load, library, model, chosen)
-
-    @property
-    def model_id(self) -> str:
-        return self._id
-
-    @property
-    def max_words(self) -> int:
-        return self._spec.max_len
-
-    @property
-    def max_tokens(self) -> int:
-        return self._spec.max_tokens - 2
 
     @property
     def mixes_documents(self) -> bool:
         """Float activations are not scaled over the batch: neighbours change the last bits at most."""
         return True
-
-    def prompt_tokens(self, labels: Sequence[str]) -> int:
-        return len(self._tokens.prompt(tuple(labels)))
-
-    def word_tokens(self, words: Sequence[str]) -> list[int]:
-        return self._tokens.counts(words)
-
-    def extract(self, windows: Sequence[str], labels: Sequence[str], *, threshold: float) -> list[list[Span]]:
-        check_labels(labels, threshold)
-        prompt = self._tokens.prompt(tuple(labels))
-        read = self._tokens.read(windows)
-        check_windows(read, max_words=self.max_words, max_tokens=self.max_tokens, prompt=len(prompt))
-        filled = [i for i, window in enumerate(read) if window.words and labels]
-        found: list[list[Span]] = [[] for _ in windows]
-        if filled:
-            spans = self._on_model_thread(self._run, [read[i] for i in filled], labels, threshold)
-            for i, row in zip(filled, spans, strict=True):
-                found[i] = row
-        return found
 
     def _run(
         self, windows: Sequence[ReadWindow], labels: Sequence[str], threshold: float
@@ -99,9 +64,6 @@ class TorchExtractor:
         batch = self._model.collate_batch(self._model.prepare_base_input(texts), list(labels))
         logits = self._model.run_batch(batch)[0]
         return spans_over(threshold, logits.float().cpu().numpy().astype(np.float32), windows, labels)
-
-    def _on_model_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return work(*args, **kwargs) if self._pinned is None else self._pinned.call(work, *args, **kwargs)
 
 
 def _libraries() -> tuple[Any, Any]:
