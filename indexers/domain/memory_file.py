@@ -10,6 +10,8 @@ from uuid import UUID
 
 import yaml
 
+from indexers.domain.text import storable
+
 MEMORY_FOLDER = "memories"
 _SLUG_BYTES = 80
 _SLUG_GAP = re.compile(r"[^\w]+")
@@ -47,7 +49,7 @@ def render(
     source: str | None = None,
     created: str | None = None,
 ) -> bytes:
-    """UTF-8; reading it back gives the same fields and the content as it was."""
+    """UTF-8; reading it back gives the same fields (NUL as U+FFFD, like every text) and the content as it was."""
     fields: dict[str, object] = {
         "title": title,
         "doc_type": doc_type,
@@ -56,7 +58,7 @@ def render(
         "source": source,
         "created": created,
     }
-    kept = {name: value for name, value in fields.items() if value is not None}
+    kept = {name: _clean(value) for name, value in fields.items() if value is not None}
     head = yaml.dump(
         kept,
         Dumper=yaml.SafeDumper,
@@ -67,3 +69,10 @@ def render(
     )
     body = content if not content or content.endswith("\n") else f"{content}\n"
     return f"---\n{head}---\n{body}".encode("utf-8", "replace")
+
+
+def _clean(value: object) -> object:
+    """YAML would escape what no file holds, and the note would come back with a warning."""
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    return storable(value) if isinstance(value, str) else value

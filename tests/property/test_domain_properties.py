@@ -5,8 +5,9 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from uuid import UUID
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from indexers.domain.chunking import chunk, embedding_text
@@ -280,10 +281,11 @@ TITLES = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 
 
 @given(TITLES, markdown, st.lists(names, max_size=4), st.uuids(version=4))
+@example("\0a", "", [], UUID("e3e70682-c209-4cac-a29f-6fbed82c07cd"))
 def test_a_memory_file_reads_back(title: str, content: str, tags: list[str], event_id: object) -> None:
     raw = render(title=title, content=content, tags=tags)
     front = read_frontmatter(raw.decode(), max_bytes=65_536)
-    expected = " ".join(unicodedata.normalize("NFC", title).split())
+    expected = " ".join(unicodedata.normalize("NFC", title).split()).replace("\0", "\ufffd")
     assert front.warnings == ()
     assert front.title == (expected if expected.casefold() not in ("", "~", "null", "none") else None)
     body = raw.decode()[front.body_start :]
