@@ -13,7 +13,7 @@ from indexers.opensearch.calls import ROW_TYPES, BulkRejected, BulkRetried, Bulk
 from indexers.opensearch.metrics import StoreMetrics
 from indexers.opensearch.names import IndexNames, row_id_of, stored_id
 from indexers.opensearch.rows import Index
-from indexers.opensearch.templates import VectorSpace, index_body, template_body
+from indexers.opensearch.templates import MAPPING_VERSION, VectorSpace, index_body, template_body
 from indexers.settings import OpenSearchSettings
 from tests.store import gate_row
 
@@ -73,7 +73,12 @@ def test_the_vector_engine_is_always_named() -> None:
             "parameters": {"m": 16, "ef_construction": 100},
         },
     }
-    assert chunks["_meta"] == {"schema_version": 1, "pair_id": "e5", "dimension": 384, "cosine_floor": 0.7}
+    assert chunks["_meta"] == {
+        "schema_version": MAPPING_VERSION,
+        "pair_id": "e5",
+        "dimension": 384,
+        "cosine_floor": 0.7,
+    }
 
 
 def test_every_keyword_has_a_safe_length() -> None:
