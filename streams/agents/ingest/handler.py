@@ -21,6 +21,7 @@ from indexers.opensearch.rows import GateRow, Index
 from indexers.planning import SaidText
 from streams.agents.ingest.content import content_of, materialise, read_or_none, render
 from streams.agents.ingest.decode import Contest, contests, decode_inputs
+from streams.agents.ingest.due import Move, moves_of
 from streams.agents.ingest.look import Look
 from streams.agents.ingest.plan import (
     Choice,
@@ -32,7 +33,7 @@ from streams.agents.ingest.plan import (
     slices,
     utc_now,
 )
-from streams.agents.ingest.relations import Move, Relations, moves_of
+from streams.agents.ingest.relations import Relations
 from streams.agents.ingest.statements import Stated, split
 from streams.agents.ingest.work import Work, announcement
 from streams.agents.ingest.write import write_documents, write_gate_rows

@@ -16,50 +16,17 @@ from typing import Final, TypeVar
 from indexers.domain.entities.relations import Statement
 from indexers.domain.identity import DocumentKey, Namespace, Principal
 from indexers.errors import PoisonRecord, Transient
-from indexers.opensearch.gate import Gate, RowRef, RowWrite
+from indexers.opensearch.gate import Gate, RowRef
 from indexers.opensearch.rows import Index
-from indexers.relations import DueRelations, due_relations
-from streams.agents.ingest.decode import Arrival
+from indexers.relations import due_relations
+from streams.agents.ingest.due import Due, Move, due_of, row_writes
 from streams.agents.ingest.statements import Journals, Stated
-from streams.agents.ingest.work import Work
 from streams.agents.ingest.write import Written
-from streams.batch import Poisoned, Record
+from streams.batch import Poisoned
 from streams.context import AgentContext
-from streams.events import FileChange
 
 T = TypeVar("T")
 _FIELDS: Final = ("version", "content_hash", "deleted")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
-    """What a record says of where its document was before."""
-
-    record: Record
-    document: DocumentKey
-    old_path: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Due:
-    """The relations that one document shall have in this version."""
-
-    document: DocumentKey
-    version: int
-    relations: DueRelations
-
-
-def moves_of(arrivals: Sequence[Arrival]) -> list[Move]:
-    """Of every event, also one that a newer one of its batch hides: that one doesn't tell of the move."""
-    return [
-        Move(
-            record=arrival.record,
-            document=arrival.document,
-            old_path=arrival.document.namespace.document(arrival.event.moved_from).path,
-        )
-        for arrival in arrivals
-        if isinstance(arrival.event, FileChange) and arrival.event.moved_from is not None
-    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +65,7 @@ class Relations:
                     # Its vault is away: the next sight of the file indexes it once more.
                     written.incomplete.add(document.doc_id)
                 if document.path in statements:
-                    due.append(await self._run(lambda w=work, s=statements: _due(w, s)))  # type: ignore[misc]
+                    due.append(await self._run(lambda w=work, s=statements: due_of(w, s)))  # type: ignore[misc]
         for document, error in (await self._write(due)).items():
             written.incomplete.add(document.doc_id)
             written.rejected.append(Poisoned(record=by_document[document].arrival.record, error=error))
@@ -167,7 +134,7 @@ class Relations:
 
     async def _write(self, due: Sequence[Due]) -> dict[DocumentKey, PoisonRecord]:
         """By document, what the store refused."""
-        writes = [(one.document, write) for one in due for write in _row_writes(one)]
+        writes = [(one.document, write) for one in due for write in row_writes(one)]
         if not writes:
             return {}
         results = await self.context.hold(
@@ -202,34 +169,6 @@ class Relations:
 
     async def _run(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self.executor, call)
-
-
-def _due(work: Work, statements: Mapping[str, tuple[Statement, ...]]) -> Due:
-    document, version = work.document, work.seen.version
-    text = None if work.planned is None else work.planned.text
-    relations = due_relations(document, version, text, statements[document.path])
-    return Due(document=document, version=version, relations=relations)
-
-
-def _row_writes(due: Due) -> list[RowWrite]:
-    principal = _pipeline(due.document.namespace)
-    rows = [
-        RowWrite(
-            principal=principal,
-            index=Index.RELATIONS,
-            row_id=row_id,
-            action="index",
-            row=row,
-            version=due.version,
-        )
-        for row_id, row in due.relations.rows.items()
-    ]
-    return rows + [
-        RowWrite(
-            principal=principal, index=Index.RELATIONS, row_id=row_id, action="delete", version=due.version
-        )
-        for row_id in due.relations.gone
-    ]
 
 
 def _pipeline(namespace: Namespace) -> Principal:

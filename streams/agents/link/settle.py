@@ -114,26 +114,50 @@ async def _due_names(
     # The row of a renamed entity's canonical name doesn't tell how the name itself is spelled.
     renamed = [(work, _shown_otherwise(work, keys)) for work, keys in members if work.curation.renamed]
     await _count(gate, renamed, excluded)
-    return [await _rows_of(gate, work, keys, excluded) for work, keys in members]
+    due = [_DueNames(work, keys) for work, keys in members]
+    documents = await _count_documents(gate, due, excluded)
+    return [one.rows(documents) for one in due]
 
 
-async def _rows_of(
-    gate: Gate, work: LabelWork, keys: set[str], excluded: Excluded
-) -> dict[NameId, EntityRow]:
-    names = {key: _counted(work, key) for key in sorted(keys) if work.exists(key)}
-    entities: defaultdict[str, list[str]] = defaultdict(list)
-    for key, name in names.items():
-        entities[name.entity_id].append(key)
-    several = {
-        entity: [work.name_id(key) for key in found] for entity, found in entities.items() if len(found) > 1
-    }
-    tenant_id = work.place.tenant_id
-    documents = await count_documents(gate, work.principal, several, excluded.get(tenant_id, ()))
-    rows = work.rows
-    return {
-        work.name_id(key): rows.entity_row(name, entities[name.entity_id], documents.get(name.entity_id))
-        for key, name in names.items()
-    }
+async def _count_documents(gate: Gate, due: Sequence[_DueNames], excluded: Excluded) -> dict[str, int]:
+    """Of entities with several names; their ids tell places apart, so one look serves all places of a tenant."""
+    several: defaultdict[TenantId, dict[str, list[NameId]]] = defaultdict(dict)
+    for one in due:
+        several[one.work.place.tenant_id] |= one.several
+    counts: dict[str, int] = {}
+    for tenant_id, groups in several.items():
+        principal = Principal.pipeline(tenant_id)
+        counts |= await count_documents(gate, principal, groups, excluded.get(tenant_id, ()))
+    return counts
+
+
+class _DueNames:
+    """Names of one place that exist, by entity."""
+
+    def __init__(self, work: LabelWork, keys: set[str]) -> None:
+        self.work = work
+        self._names = {key: _counted(work, key) for key in sorted(keys) if work.exists(key)}
+        self._entities: defaultdict[str, list[str]] = defaultdict(list)
+        for key, name in self._names.items():
+            self._entities[name.entity_id].append(key)
+
+    @property
+    def several(self) -> dict[str, list[NameId]]:
+        """Entities with more than one name."""
+        return {
+            entity: [self.work.name_id(key) for key in keys]
+            for entity, keys in self._entities.items()
+            if len(keys) > 1
+        }
+
+    def rows(self, documents: Mapping[str, int]) -> dict[NameId, EntityRow]:
+        rows, entities = self.work.rows, self._entities
+        return {
+            self.work.name_id(key): rows.entity_row(
+                name, entities[name.entity_id], documents.get(name.entity_id)
+            )
+            for key, name in self._names.items()
+        }
 
 
 def _shown_otherwise(work: LabelWork, keys: set[str]) -> set[str]:
