@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from indexers.control import read_labels
 from indexers.domain.identity import (
-    AgentId,
     DocumentId,
     EntityNamespace,
     Namespace,
     Principal,
     Scope,
-    TeamId,
     TenantId,
 )
 from indexers.opensearch.gate import Gate, GatedSearch, RowRef
-from indexers.opensearch.rows import Index
+from indexers.opensearch.rows import Index, owner_of
 from indexers.opensearch.visibility import Query, living
 
 #: Documents looked at for one page of those that are to be extracted again.
 LOOKED_AT: Final = 500
-_FIELDS = ("doc_id", "path", "version", "content_hash", "size", "no_vector_reason")
+_FIELDS = (
+    "doc_id", "path", "version", "content_hash", "size", "no_vector_reason", "agent_id", "team_id", "scope",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,11 +119,11 @@ async def _look(gate: Gate, namespace: EntityNamespace, after: str | None) -> li
         "query": query,
         "sort": [{"doc_id": "asc"}],
         "size": LOOKED_AT,
-        "_source": [*_FIELDS, "tenant_id", "agent_id", "team_id", "scope"],
+        "_source": list(_FIELDS),
     }
     principal = Principal.pipeline(namespace.tenant_id)
     [page] = await gate.search_many([GatedSearch(principal=principal, index=Index.DOCUMENTS, body=body)])
-    return [_document(hit.source) for hit in page.hits]
+    return [_document(namespace.tenant_id, hit.source) for hit in page.hits]
 
 
 async def _extractions(
@@ -145,14 +145,9 @@ def _count(principal: Principal, index: Index, query: Query) -> GatedSearch:
     return GatedSearch(principal=principal, index=index, body=body)
 
 
-def _document(source: dict[str, Any]) -> StoredDocument:
+def _document(tenant_id: TenantId, source: Mapping[str, Any]) -> StoredDocument:
     return StoredDocument(
-        namespace=Namespace(
-            tenant_id=TenantId(source["tenant_id"]),
-            agent_id=AgentId(source["agent_id"]),
-            scope=Scope(source["scope"]),
-            team_id=None if source["team_id"] is None else TeamId(source["team_id"]),
-        ),
+        namespace=owner_of(tenant_id, source),
         path=source["path"],
         doc_id=DocumentId(source["doc_id"]),
         version=source["version"],

@@ -13,6 +13,7 @@ from indexers.linking.targets import FIELDS, candidate_of, scope_clause
 from indexers.opensearch.find import Wanted, find_all
 from indexers.opensearch.gate import Gate, GatedSearch, SearchPage
 from indexers.opensearch.rows import Index
+from indexers.opensearch.visibility import Query
 
 #: Terms of one query, below the engine's limit of 65,536.
 TERMS_MAX = 60_000
@@ -21,7 +22,6 @@ SEARCHES_MAX = 200
 _BUCKETS_MAX = 65_000
 
 T = TypeVar("T")
-Query = dict[str, Any]
 #: None: all scopes of the tenant.
 Scopes = tuple[VisibleScope, ...] | None
 

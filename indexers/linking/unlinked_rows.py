@@ -12,28 +12,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from indexers.domain.identity import (
-    AgentId,
     DocumentId,
     DocumentKey,
     LinkId,
-    Namespace,
     Principal,
-    Scope,
-    TeamId,
     TenantId,
     link_id,
 )
 from indexers.domain.links import VisibleScope
-from indexers.linking.sources import StoredLink, link_removal, stored_link
+from indexers.linking.sources import UNLINKED, StoredLink, link_removal, stored_link
 from indexers.linking.unlinked_look import LINK_TYPE
 from indexers.linking.unlinked_names import ScopedName, in_scopes, readers_of, saying, search_all
 from indexers.opensearch.find import DOCUMENTS_MAX, Wanted, find_all
 from indexers.opensearch.gate import Gate, RowRef, RowWrite
-from indexers.opensearch.rows import Index, LinkRow, owner_fields
+from indexers.opensearch.rows import Index, LinkRow, owner_fields, owner_of
+from indexers.opensearch.visibility import Query
 
-Query = dict[str, Any]
 SAYER_FIELDS = ("doc_id", "path", "version", "content_hash", "scope", "agent_id", "team_id")
-_UNLINKED: Query = {"term": {"link_type": LINK_TYPE}}
 _AIMED: Query = {"exists": {"field": "to_doc_id"}}
 #: Names of one query.
 _NAMES_MAX = 1_000
@@ -49,14 +44,8 @@ class Sayer:
 
     @classmethod
     def of(cls, tenant_id: TenantId, source: dict[str, Any]) -> Sayer:
-        namespace = Namespace(
-            tenant_id=tenant_id,
-            agent_id=AgentId(source["agent_id"]),
-            scope=Scope(source["scope"]),
-            team_id=None if source["team_id"] is None else TeamId(source["team_id"]),
-        )
         return cls(
-            key=namespace.document(source["path"]),
+            key=owner_of(tenant_id, source).document(source["path"]),
             version=source["version"],
             content_hash=source["content_hash"],
         )
@@ -88,7 +77,7 @@ async def rows_from(gate: Gate, tenant_id: TenantId, doc_ids: Iterable[DocumentI
     """All rows of these documents, of whatever version; the caller has refreshed the links."""
     ids = sorted(doc_ids)
     queries = [
-        {"bool": {"filter": [_UNLINKED, {"terms": {"from_doc_id": ids[at : at + DOCUMENTS_MAX]}}]}}
+        {"bool": {"filter": [UNLINKED, {"terms": {"from_doc_id": ids[at : at + DOCUMENTS_MAX]}}]}}
         for at in range(0, len(ids), DOCUMENTS_MAX)
     ]
     return await _found(gate, tenant_id, queries)
@@ -97,7 +86,7 @@ async def rows_from(gate: Gate, tenant_id: TenantId, doc_ids: Iterable[DocumentI
 async def edges_to(gate: Gate, tenant_id: TenantId, doc_ids: Iterable[DocumentId]) -> list[StoredLink]:
     ids = sorted(doc_ids)
     queries = [
-        {"bool": {"filter": [_UNLINKED, {"terms": {"to_doc_id": ids[at : at + DOCUMENTS_MAX]}}]}}
+        {"bool": {"filter": [UNLINKED, {"terms": {"to_doc_id": ids[at : at + DOCUMENTS_MAX]}}]}}
         for at in range(0, len(ids), DOCUMENTS_MAX)
     ]
     return await _found(gate, tenant_id, queries)
@@ -106,7 +95,7 @@ async def edges_to(gate: Gate, tenant_id: TenantId, doc_ids: Iterable[DocumentId
 async def edges_by_name(gate: Gate, tenant_id: TenantId, names: Iterable[ScopedName]) -> list[StoredLink]:
     """Edges under a name by authors whom the name's count in this scope concerns."""
     queries = [
-        {"bool": {"filter": [_UNLINKED, _AIMED, _named(part), *in_scopes(readers_of(scope))]}}
+        {"bool": {"filter": [UNLINKED, _AIMED, _named(part), *in_scopes(readers_of(scope))]}}
         for scope, part in _by_scope(names)
     ]
     return await _found(gate, tenant_id, queries)
@@ -117,7 +106,7 @@ async def marked(gate: Gate, tenant_id: TenantId, names: Iterable[ScopedName]) -
     found: set[ScopedName] = set()
     for scope, part in _by_scope(names):
         query: Query = {
-            "bool": {"filter": [_UNLINKED, _named(part), *in_scopes((scope,))], "must_not": [_AIMED]}
+            "bool": {"filter": [UNLINKED, _named(part), *in_scopes((scope,))], "must_not": [_AIMED]}
         }
         found |= {ScopedName(link.row.target_key, scope) for link in await _found(gate, tenant_id, [query])}
     return found
@@ -128,7 +117,7 @@ async def keep_marks(gate: Gate, tenant_id: TenantId, names: Sequence[ScopedName
     due = marks_due(cap)
     counting = [
         {
-            "query": {"bool": {"filter": [_UNLINKED, *in_scopes((one.scope,)), _named([one.name])]}},
+            "query": {"bool": {"filter": [UNLINKED, *in_scopes((one.scope,)), _named([one.name])]}},
             "size": 0,
             "terminate_after": due,
             "track_total_hits": True,

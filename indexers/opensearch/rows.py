@@ -5,12 +5,13 @@ Field names are the mapping's; every row carries tenant, agent, team, scope.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
 import msgspec
 
-from indexers.domain.identity import Namespace
+from indexers.domain.identity import AgentId, Namespace, Scope, TeamId, TenantId
 
 
 class Index(StrEnum):
@@ -272,3 +273,14 @@ def owner_fields(namespace: Namespace) -> dict[str, Any]:
         "team_id": namespace.team_id,
         "scope": namespace.scope.value,
     }
+
+
+def owner_of(tenant_id: TenantId, source: Mapping[str, Any]) -> Namespace:
+    """From the fields of a row, the tenant from who asked for it."""
+    team_id = source["team_id"]
+    return Namespace(
+        tenant_id=tenant_id,
+        agent_id=AgentId(source["agent_id"]),
+        scope=Scope(source["scope"]),
+        team_id=None if team_id is None else TeamId(team_id),
+    )
