@@ -11,9 +11,9 @@ from indexers.domain.identity import Principal, TenantId
 from indexers.errors import ConfigurationError
 from indexers.opensearch.calls import ROW_TYPES, BulkRejected, BulkRetried, BulkSent, RowWrite, StoreFact
 from indexers.opensearch.metrics import StoreMetrics
-from indexers.opensearch.names import IndexNames, row_id_of, stored_id
+from indexers.opensearch.names import MAPPING_VERSION, IndexNames, row_id_of, stored_id
 from indexers.opensearch.rows import Index
-from indexers.opensearch.templates import MAPPING_VERSION, VectorSpace, index_body, template_body
+from indexers.opensearch.templates import VectorSpace, index_body, template_body
 from indexers.settings import OpenSearchSettings
 from tests.store import gate_row
 
