@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,12 +9,11 @@ from indexers.embedders.families import DEFAULT_TORCH_MODEL, family_of, pair_of,
 from indexers.embedders.spec import CONFIG_FILE, TOKENIZER_FILE, model_file, read_spec
 from indexers.embedders.tokens import FileTokenizer
 from indexers.errors import ConfigurationError
+from indexers.model_files import shipped_folder
 from indexers.ports import Embedder, TokenCounter
 from indexers.settings import EmbedderSettings
 
 DEFAULT_MODEL = "e5-small-enko"
-#: Top-level name under which a wheel carries the repository's `models/` (setup.py).
-MODELS_PACKAGE = "hopline_models"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,17 +28,8 @@ class ModelIdentity:
 
 
 def default_model_dir() -> Path:
-    """The shipped model: of this checkout, else of the installed package."""
-    checkout = Path(__file__).resolve().parents[2] / "models"
-    installed = importlib.util.find_spec(MODELS_PACKAGE)
-    packaged: Sequence[str] = (installed and installed.submodule_search_locations) or ()
-    for root in (checkout, *map(Path, packaged)):
-        if (root / DEFAULT_MODEL / CONFIG_FILE).is_file():
-            return root / DEFAULT_MODEL
-    raise ConfigurationError(
-        f"the default embedding model is neither in {checkout} nor in the installed package: "
-        "install hopline again, or set HOPLINE_EMBEDDER__MODEL to a model folder"
-    )
+    """The shipped model. Raises ConfigurationError saying what to do."""
+    return shipped_folder(DEFAULT_MODEL, CONFIG_FILE, kind="embedding", setting="HOPLINE_EMBEDDER__MODEL")
 
 
 def load_embedder(settings: EmbedderSettings) -> Embedder:

@@ -9,10 +9,10 @@ from typing import ParamSpec, TypeVar
 import numpy as np
 
 from indexers.embedders.checks import check_passages, check_query, unit_rows
-from indexers.embedders.pinned import PinnedThread
 from indexers.embedders.spec import TOKENIZER_FILE, model_file, read_spec
 from indexers.embedders.tokens import FileTokenizer, token_budget
 from indexers.onnx_session import open_session
+from indexers.pinned import PinnedThread
 from indexers.ports import Vectors
 
 P = ParamSpec("P")

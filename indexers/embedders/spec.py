@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from indexers.errors import ConfigurationError
+from indexers.model_files import fetched
 
 CONFIG_FILE = "config.json"
 TOKENIZER_FILE = "tokenizer.json"
@@ -45,10 +46,7 @@ def model_file(folder: Path, name: str) -> Path:
     path = folder / name
     if not path.is_file():
         raise ConfigurationError(_missing(path))
-    with path.open("rb") as stream:
-        if stream.read(24).startswith(b"version https://git-lfs"):
-            raise ConfigurationError(f"{path} is a Git LFS pointer, not the model: run `git lfs pull`")
-    return path
+    return fetched(path)
 
 
 def _missing(path: Path) -> str:

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ParamSpec, TypeVar
 
-from indexers.embedders.pinned import PinnedThread
 from indexers.extractors.scores import check_labels, check_windows
 from indexers.extractors.spec import GlinerSpec
 from indexers.extractors.tokens import ReadWindow, WordTokenizer
+from indexers.pinned import PinnedThread
 from indexers.ports import Span
 
 P = ParamSpec("P")

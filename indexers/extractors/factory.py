@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Sequence
 from pathlib import Path
 
-from indexers.embedders.factory import MODELS_PACKAGE
 from indexers.errors import ConfigurationError
 from indexers.extractors.spec import CONFIG_FILE, onnx_model_id, read_spec, torch_model_id
+from indexers.model_files import shipped_folder
 from indexers.ports import EntityExtractor
 from indexers.settings import ExtractorSettings
 
@@ -16,17 +14,8 @@ DEFAULT_MODEL = "gliner-mini"
 
 
 def default_model_dir() -> Path:
-    """The shipped model: of this checkout, else of the installed package."""
-    checkout = Path(__file__).resolve().parents[2] / "models"
-    installed = importlib.util.find_spec(MODELS_PACKAGE)
-    packaged: Sequence[str] = (installed and installed.submodule_search_locations) or ()
-    for root in (checkout, *map(Path, packaged)):
-        if (root / DEFAULT_MODEL / CONFIG_FILE).is_file():
-            return root / DEFAULT_MODEL
-    raise ConfigurationError(
-        f"the default extraction model is neither in {checkout} nor in the installed package: "
-        "install hopline again, or set HOPLINE_EXTRACTOR__MODEL to a model folder"
-    )
+    """The shipped model. Raises ConfigurationError saying what to do."""
+    return shipped_folder(DEFAULT_MODEL, CONFIG_FILE, kind="extraction", setting="HOPLINE_EXTRACTOR__MODEL")
 
 
 def load_extractor(settings: ExtractorSettings) -> EntityExtractor:

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from indexers.errors import ConfigurationError
+from indexers.model_files import fetched
 
 CONFIG_FILE = "gliner_config.json"
 TOKENIZER_FILE = "tokenizer.json"
@@ -84,10 +85,7 @@ def checked(path: Path) -> Path:
     """The path, if a file with content of its own is there."""
     if not path.is_file():
         raise ConfigurationError(_missing(path))
-    with path.open("rb") as stream:
-        if stream.read(24).startswith(b"version https://git-lfs"):
-            raise ConfigurationError(f"{path} is a Git LFS pointer, not the model: run `git lfs pull`")
-    return path
+    return fetched(path)
 
 
 def content_hash(*paths: Path) -> str:
