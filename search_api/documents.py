@@ -5,41 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from uuid import UUID
 
 import msgspec
 
 from indexers.domain.identity import Principal
-from indexers.opensearch.gate import Gate, GatedSearch, RowRef, SearchHit
+from indexers.domain.title_names import UNLINKED_MENTION
+from indexers.opensearch.gate import Gate, RowRef, SearchHit
 from indexers.opensearch.rows import DocumentRow, Index
-from search_api.cursor import ListPosition as Position
-from search_api.cursor import decode_list_cursor, encode_cursor, fingerprint
 from search_api.models import (
     BacklinkAnswer,
     BacklinksAnswer,
     ContentAnswer,
     DocumentAnswer,
-    DocumentName,
     LinkAnswer,
     LinksAnswer,
     OccurrenceAnswer,
 )
-from search_api.problems import Problem, ProblemError, invalid_field, not_found, unavailable
+from search_api.paging import RowList, SortKey, read_page
+from search_api.problems import Problem, ProblemError, no_such, unavailable
 from search_api.reading import TextPage, Unread, VaultLibrary
+from search_api.stored import document_name, is_id, living_documents
 
-_NAME_FIELDS: Final = ("doc_id", "title", "path", "version", "deleted")
-_LINK_SORT: Final = ("target_key", "link_type")
-_BACKLINK_SORT: Final = ("from_path", "from_doc_id", "target_key", "link_type")
+_BY_TARGET: Final = tuple(SortKey(field=name) for name in ("target_key", "link_type"))
+_BY_ORIGIN: Final = tuple(
+    SortKey(field=name) for name in ("from_path", "from_doc_id", "target_key", "link_type")
+)
 #: Says only that the text says a name too common for edges (indexers.linking.unlinked_rows).
 _MARK_OF_COMMON_NAME: Final[Mapping[str, Any]] = {
     "bool": {
-        "filter": [{"term": {"link_type": "unlinked_mention"}}],
+        "filter": [{"term": {"link_type": UNLINKED_MENTION}}],
         "must_not": [{"exists": {"field": "to_doc_id"}}],
     }
 }
-#: Rows fetched at once, however few are to be shown, and how often one page asks for more.
-_BACKLINK_ROWS: Final = 100
-_BACKLINK_ROUNDS: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,94 +79,52 @@ class Documents:
     async def links(self, principal: Principal, doc_id: str, *, size: int, cursor: str | None) -> LinksAnswer:
         """What the document's present version points at, in the order of the targets' keys."""
         row = await self._row(principal, doc_id)
-        list_name = fingerprint("links", principal.tenant_id, principal.agent_id, doc_id)
-        after = _after(cursor, list_name, _LINK_SORT)
-        query = {
-            "bool": {
-                "filter": [{"term": {"from_doc_id": doc_id}}, {"term": {"version": row.version}}],
-                "must_not": [_MARK_OF_COMMON_NAME],
-            }
-        }
-        hits, following = await self._list(principal, query, _LINK_SORT, after=after, size=size)
-        names = await self._names(principal, [hit.source["to_doc_id"] for hit in hits])
-        return LinksAnswer(
-            links=[_link_answer(hit.source, names) for hit in hits],
-            next_cursor=None if following is None else encode_cursor(following, list_name),
+        rows = RowList(
+            name=("links", doc_id),
+            index=Index.LINKS,
+            query={
+                "bool": {
+                    "filter": [{"term": {"from_doc_id": doc_id}}, {"term": {"version": row.version}}],
+                    "must_not": [_MARK_OF_COMMON_NAME],
+                }
+            },
+            sort=_BY_TARGET,
         )
+
+        async def show(hits: Sequence[SearchHit]) -> list[LinkAnswer]:
+            to = await living_documents(self._gate, principal, [hit.source["to_doc_id"] for hit in hits])
+            return [_link_answer(hit.source, to) for hit in hits]
+
+        shown, following = await read_page(self._gate, principal, rows, show, cursor=cursor, size=size)
+        return LinksAnswer(links=shown, next_cursor=following)
 
     async def backlinks(
         self, principal: Principal, doc_id: str, *, size: int, cursor: str | None
     ) -> BacklinksAnswer:
-        """Who points here, by path. Edges of a version that its document has left behind are passed over.
-
-        Where very many are, a page is shorter than `size`, or empty, and still has a following one.
-        """
+        """Who points here, by path. Edges of a version that its document has left behind are passed over."""
         await self._row(principal, doc_id)
-        list_name = fingerprint("backlinks", principal.tenant_id, principal.agent_id, doc_id)
-        after = _after(cursor, list_name, _BACKLINK_SORT)
-        query = {"term": {"to_doc_id": doc_id}}
-        shown: list[BacklinkAnswer] = []
-        for _ in range(_BACKLINK_ROUNDS):
-            hits, following = await self._list(
-                principal, query, _BACKLINK_SORT, after=after, size=max(size, _BACKLINK_ROWS)
-            )
-            names = await self._names(principal, [hit.source["from_doc_id"] for hit in hits])
-            for place, hit in enumerate(hits, start=1):
-                found = _backlink_answer(hit.source, names)
-                if found is not None:
-                    shown.append(found)
-                if len(shown) == size:
-                    after = following if place == len(hits) else _position(hit)
-                    break
-            else:
-                after = following
-            if after is None or len(shown) == size:
-                break
-        return BacklinksAnswer(
-            links=shown, next_cursor=None if after is None else encode_cursor(after, list_name)
+        rows = RowList(
+            name=("backlinks", doc_id),
+            index=Index.LINKS,
+            query={"term": {"to_doc_id": doc_id}},
+            sort=_BY_ORIGIN,
+            looks_far=True,
         )
 
+        async def show(hits: Sequence[SearchHit]) -> list[BacklinkAnswer | None]:
+            origins = await living_documents(self._gate, principal, [h.source["from_doc_id"] for h in hits])
+            return [_backlink_answer(hit.source, origins) for hit in hits]
+
+        shown, following = await read_page(self._gate, principal, rows, show, cursor=cursor, size=size)
+        return BacklinksAnswer(links=shown, next_cursor=following)
+
     async def _row(self, principal: Principal, doc_id: str) -> DocumentRow:
-        if not _is_id(doc_id):
-            raise ProblemError(not_found())
+        if not is_id(doc_id):
+            raise no_such("document")
         [row] = await self._gate.get_many(Index.DOCUMENTS, [RowRef(principal=principal, row_id=doc_id)])
         if row is None or row.source["deleted"]:
-            raise ProblemError(not_found())
+            raise no_such("document")
         return msgspec.convert(row.source, DocumentRow)
-
-    async def _list(
-        self,
-        principal: Principal,
-        query: dict[str, Any],
-        sort: Sequence[str],
-        *,
-        after: Position | None,
-        size: int,
-    ) -> tuple[list[SearchHit], Position | None]:
-        """A page of link rows in a total order, and where it ended when there are more."""
-        body: dict[str, Any] = {
-            "query": query,
-            "size": size + 1,
-            "sort": [{name: "asc"} for name in sort],
-            "track_total_hits": False,
-        }
-        if after is not None:
-            body["search_after"] = after.after
-        search = GatedSearch(principal=principal, index=Index.LINKS, body=body)
-        [found] = await self._gate.search_many([search])
-        hits = found.hits[:size]
-        if len(found.hits) <= size:
-            return hits, None
-        return hits, _position(hits[-1])
-
-    async def _names(
-        self, principal: Principal, doc_ids: Sequence[str | None]
-    ) -> dict[str, Mapping[str, Any]]:
-        """Living documents among these that the principal may see."""
-        wanted = list(dict.fromkeys(doc_id for doc_id in doc_ids if doc_id is not None))
-        refs = [RowRef(principal=principal, row_id=doc_id) for doc_id in wanted]
-        rows = await self._gate.get_many(Index.DOCUMENTS, refs, fields=_NAME_FIELDS) if refs else []
-        return {row.row_id: row.source for row in rows if row is not None and not row.source["deleted"]}
 
 
 _UNREAD: Final[Mapping[Unread, Problem]] = {
@@ -185,27 +140,6 @@ _UNREAD: Final[Mapping[Unread, Problem]] = {
     "vault_away": unavailable("vault-unavailable", "The vault can't be read now.", 5),
     "no_vault": unavailable("vault-unavailable", "This service has no access to that vault.", 60),
 }
-
-
-def _is_id(doc_id: str) -> bool:
-    """As ids are written: anything else names nothing, and needn't be looked up."""
-    try:
-        return str(UUID(doc_id)) == doc_id
-    except ValueError:
-        return False
-
-
-def _after(cursor: str | None, list_name: str, sort: Sequence[str]) -> Position | None:
-    if cursor is None:
-        return None
-    try:
-        return decode_list_cursor(cursor, list_name, length=len(sort))
-    except ValueError as exc:
-        raise ProblemError(invalid_field("query.cursor", str(exc))) from exc
-
-
-def _position(hit: SearchHit) -> Position:
-    return Position(after=[str(value) for value in hit.sort])
 
 
 def _document_answer(row: DocumentRow) -> DocumentAnswer:
@@ -233,7 +167,7 @@ def _link_answer(source: Mapping[str, Any], names: Mapping[str, Mapping[str, Any
     return LinkAnswer(
         target=source["target"],
         link_type=source["link_type"],
-        to=None if to is None else _name(to),
+        to=None if to is None else document_name(to),
         ambiguous=bool(source["ambiguous"]) and to is not None,
         occurrences=[OccurrenceAnswer(**place) for place in source["occurrences"]],
     )
@@ -246,13 +180,9 @@ def _backlink_answer(
     if origin is None or origin["version"] != source["version"]:
         return None
     return BacklinkAnswer(
-        from_=_name(origin),
+        from_=document_name(origin),
         target=source["target"],
         link_type=source["link_type"],
         ambiguous=source["ambiguous"],
         occurrences=[OccurrenceAnswer(**place) for place in source["occurrences"]],
     )
-
-
-def _name(source: Mapping[str, Any]) -> DocumentName:
-    return DocumentName(doc_id=source["doc_id"], title=source["title"], path=source["path"])

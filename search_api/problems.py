@@ -97,9 +97,10 @@ class ProblemError(Exception):
         self.problem = problem
 
 
-def not_found() -> Problem:
+def no_such(what: str) -> ProblemError:
     """One text for what does not exist and for what the asker may not see."""
-    return Problem(kind="not-found", detail="No such document, or not one that this key may see.")
+    detail = f"No such {what}, or not one that this key may see."
+    return ProblemError(Problem(kind="not-found", detail=detail))
 
 
 def invalid(errors: Sequence[FieldError]) -> Problem:

@@ -19,6 +19,8 @@ from functools import cache, lru_cache
 from indexers.domain.entities.particles import without_particle
 from indexers.domain.prose import is_stop_word
 
+#: The type of an edge that such a name makes.
+UNLINKED_MENTION = "unlinked_mention"
 #: Names of up to this many tokens are looked up whole, longer ones by their beginnings.
 HEAD_TOKENS = 3
 #: A lookup key holds no more tokens than this; what a longer name says beyond is compared in the text.

@@ -13,12 +13,13 @@ import msgspec
 
 from indexers.domain.identity import DocumentKey, Namespace, Principal, Scope, TenantId
 from indexers.domain.names import name_key, with_suffix
+from indexers.domain.title_names import UNLINKED_MENTION
 from indexers.opensearch.find import DOCUMENTS_MAX, Wanted, find_all, find_pages
 from indexers.opensearch.gate import Gate, RowWrite
 from indexers.opensearch.rows import Index, LinkRow
 
 #: Nobody wrote these as links: they have rules of their own (indexers.linking.unlinked).
-UNLINKED: dict[str, Any] = {"term": {"link_type": "unlinked_mention"}}
+UNLINKED: dict[str, Any] = {"term": {"link_type": UNLINKED_MENTION}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

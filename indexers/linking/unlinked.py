@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from indexers.domain.identity import DocumentId, DocumentKey, Principal, TenantId, link_id
-from indexers.domain.title_names import NameSet
+from indexers.domain.title_names import UNLINKED_MENTION, NameSet
 from indexers.errors import Transient
 from indexers.linking.sources import StoredLink
-from indexers.linking.unlinked_look import LINK_TYPE, Look, NamedText, look_at
+from indexers.linking.unlinked_look import Look, NamedText, look_at
 from indexers.linking.unlinked_names import ScopedName, own_scope
 from indexers.linking.unlinked_rows import (
     Sayer,
@@ -224,7 +224,7 @@ class Settling:
         due: dict[str, LinkRow] = {str(row_id): row for row_id, row in look.rows.items()}
         marks = {link.row.target_key for link in present} | self.carried.get(text.key.doc_id, set())
         for name in marks & look.common:
-            due[link_id(text.key.doc_id, text.version, name, LINK_TYPE)] = _mark(text, name)
+            due[link_id(text.key.doc_id, text.version, name, UNLINKED_MENTION)] = _mark(text, name)
         writes = [
             RowWrite(principal=principal, index=Index.LINKS, row_id=row_id, action="create", row=row)
             for row_id, row in due.items()

@@ -10,6 +10,7 @@ from indexers.domain.identity import DocumentKey, LinkId, Scope, TenantId, link_
 from indexers.domain.links import SCOPE_WIDTH, VisibleScope, nearest, visible_scopes
 from indexers.domain.markdown import context_of
 from indexers.domain.title_names import (
+    UNLINKED_MENTION,
     NameSet,
     Place,
     Said,
@@ -30,7 +31,6 @@ from indexers.linking.unlinked_names import (
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.rows import LinkRow, owner_fields
 
-LINK_TYPE = "unlinked_mention"
 #: Places kept of one edge.
 OCCURRENCES_MAX = 100
 
@@ -177,7 +177,7 @@ def _rows(text: NamedText, ready: NameSet, usable: Mapping[str, list[Holder]]) -
         holders = usable[name]
         # A text that says its own document's name speaks of itself.
         if all(holder.candidate.doc_id != text.key.doc_id for holder in holders):
-            row_id = link_id(text.key.doc_id, text.version, name, LINK_TYPE)
+            row_id = link_id(text.key.doc_id, text.version, name, UNLINKED_MENTION)
             rows[row_id] = _row(text, name, at, holders)
     return rows
 
@@ -194,7 +194,7 @@ def _row(text: NamedText, name: str, found: Sequence[Place], holders: Sequence[H
         target=" ".join(text.text[first.start : first.end].split()),
         target_key=name,
         target_name_key="",
-        link_type=LINK_TYPE,
+        link_type=UNLINKED_MENTION,
         occurrences=[_occurrence(text.text, place) for place in found[:OCCURRENCES_MAX]],
         resolved=True,
         ambiguous=len(candidates) > 1,

@@ -20,8 +20,8 @@ from indexers.domain.identity import (
     link_id,
 )
 from indexers.domain.links import VisibleScope
+from indexers.domain.title_names import UNLINKED_MENTION
 from indexers.linking.sources import UNLINKED, StoredLink, link_removal, stored_link
-from indexers.linking.unlinked_look import LINK_TYPE
 from indexers.linking.unlinked_names import ScopedName, in_scopes, readers_of, saying, search_all
 from indexers.opensearch.find import DOCUMENTS_MAX, Wanted, find_all
 from indexers.opensearch.gate import Gate, RowRef, RowWrite
@@ -65,7 +65,7 @@ def mark_row(sayer: Sayer, name: str) -> LinkRow:
         target=name,
         target_key=name,
         target_name_key="",
-        link_type=LINK_TYPE,
+        link_type=UNLINKED_MENTION,
         occurrences=[],
         resolved=False,
         ambiguous=False,
@@ -133,7 +133,7 @@ async def keep_marks(gate: Gate, tenant_id: TenantId, names: Sequence[ScopedName
     for one, page in zip(short, await search_all(gate, tenant_id, asked), strict=True):
         for hit in page.hits:
             sayer = Sayer.of(tenant_id, hit.source)
-            wanted[link_id(sayer.key.doc_id, sayer.version, one.name, LINK_TYPE)] = (sayer, one.name)
+            wanted[link_id(sayer.key.doc_id, sayer.version, one.name, UNLINKED_MENTION)] = (sayer, one.name)
     await _create_marks(gate, tenant_id, wanted)
 
 

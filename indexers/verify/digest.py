@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from indexers.domain.identity import Principal
-from indexers.linking.unlinked_look import LINK_TYPE
+from indexers.domain.title_names import UNLINKED_MENTION
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.rows import REBUILT, Index
 
@@ -49,7 +49,7 @@ async def content_digest(gate: Gate, principal: Principal) -> ContentDigest:
 
 def _is_mark(index: Index, source: Mapping[str, Any]) -> bool:
     """Which texts carry the marks of a common name depends on who came first (indexers.linking.unlinked_rows)."""
-    return index is Index.LINKS and source["link_type"] == LINK_TYPE and source["to_doc_id"] is None
+    return index is Index.LINKS and source["link_type"] == UNLINKED_MENTION and source["to_doc_id"] is None
 
 
 def row_digest(index: Index, source: Mapping[str, Any]) -> int:

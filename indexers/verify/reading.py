@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from indexers.domain.identity import DocumentId, Principal
-from indexers.linking.unlinked_look import LINK_TYPE
+from indexers.domain.title_names import UNLINKED_MENTION
 from indexers.opensearch.find import DOCUMENTS_MAX, Wanted, find_all
 from indexers.opensearch.gate import Gate, RowRef, StoredRow
 from indexers.opensearch.rows import (
@@ -53,8 +53,8 @@ class Reader:
                 row=msgspec.convert(rows[doc_id].source, DocumentRow),
                 gate=msgspec.convert(gates[doc_id].source, GateRow) if doc_id in gates else None,
                 chunks={i: msgspec.convert(s, ChunkRow) for i, s in chunks[doc_id].items()},
-                links={i: r for i, r in links[doc_id].items() if r.link_type != LINK_TYPE},
-                unlinked={i: r for i, r in links[doc_id].items() if r.link_type == LINK_TYPE},
+                links={i: r for i, r in links[doc_id].items() if r.link_type != UNLINKED_MENTION},
+                unlinked={i: r for i, r in links[doc_id].items() if r.link_type == UNLINKED_MENTION},
                 mentions={i: msgspec.convert(s, MentionRow) for i, s in mentions[doc_id].items()},
                 relations={i: msgspec.convert(s, RelationRow) for i, s in relations[doc_id].items()},
                 extraction=msgspec.convert(extractions[doc_id].source, ExtractionRow)

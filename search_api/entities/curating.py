@@ -13,8 +13,9 @@ from indexers.errors import Transient
 from indexers.opensearch.gate import Gate, RowRef
 from indexers.opensearch.rows import EntityRow, Index
 from search_api.entities.models import CommandAnswer, MergeBody, RenameBody, UnmergeBody
-from search_api.entities.rows import all_names, entity_of, is_id, name_rows, no_such
-from search_api.problems import Problem, ProblemError, invalid_field, unavailable
+from search_api.entities.rows import all_names, entity_of, name_rows
+from search_api.problems import Problem, ProblemError, invalid_field, no_such, unavailable
+from search_api.stored import is_id
 from streams.events import CurationCommand, encode, new_event_id, now_iso
 from streams.producer import EventProducer, OutgoingRecord
 from streams.topics import Topics

@@ -12,8 +12,7 @@ from indexers.extracted import extraction_progress
 from indexers.opensearch.gate import Gate
 from search_api.entities.curating import reach, require_curator, send
 from search_api.entities.models import LabelsAnswer, LabelsBody, ProgressAnswer
-from search_api.entities.rows import no_such
-from search_api.problems import Problem, ProblemError, invalid_field
+from search_api.problems import Problem, ProblemError, invalid_field, no_such
 from streams.events import now_iso
 from streams.extract_requests import request_record
 from streams.producer import EventProducer

@@ -20,7 +20,6 @@ from search_api.entities.models import (
     ProposalAnswer,
     ProposalsAnswer,
 )
-from search_api.entities.paging import RowList, SortKey, read_page
 from search_api.entities.rows import (
     all_names,
     canonical_rows,
@@ -29,6 +28,7 @@ from search_api.entities.rows import (
     line_of,
     shown_names,
 )
+from search_api.paging import RowList, SortKey, read_page
 
 _ALIASES_SHOWN: Final = 100
 _HISTORY_SHOWN: Final = 100

@@ -1,11 +1,10 @@
-"""Names, entities and documents as the store has them, for one principal."""
+"""Names and entities as the store has them, for one principal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from uuid import UUID
 
 import msgspec
 
@@ -13,12 +12,11 @@ from indexers.domain.identity import Principal
 from indexers.opensearch.gate import Gate, GatedSearch, RowRef
 from indexers.opensearch.rows import EntityRow, Index
 from search_api.entities.models import EntityLine
-from search_api.models import DocumentName
-from search_api.problems import Problem, ProblemError
+from search_api.problems import no_such
+from search_api.stored import is_id
 
 #: All but what similar names are found by.
 ENTITY_FIELDS: Final = tuple(name for name in EntityRow.__struct_fields__ if name != "grams")
-_DOCUMENT_FIELDS: Final = ("doc_id", "title", "path", "version", "deleted")
 #: Names of one entity that a query names, of one page of the engine; more of them are the rarest spellings.
 NAMES_MAX: Final = 10_000
 
@@ -29,21 +27,6 @@ class EntityName:
 
     name_id: str
     key: str
-
-
-def no_such(what: str) -> ProblemError:
-    """One text for what does not exist and for what the asker may not see."""
-    return ProblemError(
-        Problem(kind="not-found", detail=f"No such {what}, or not one that this key may see.")
-    )
-
-
-def is_id(text: str) -> bool:
-    """As ids are written: anything else names nothing, and needn't be looked up."""
-    try:
-        return str(UUID(text)) == text
-    except ValueError:
-        return False
 
 
 def line_of(row: EntityRow, *, matched: str | None = None) -> EntityLine:
@@ -99,19 +82,6 @@ async def canonical_rows(gate: Gate, principal: Principal, name_ids: Iterable[st
     missing = {row.entity_id for row in names.values()} - set(names)
     known = names | await name_rows(gate, principal, sorted(missing))
     return {name_id: known[row.entity_id] for name_id, row in names.items() if row.entity_id in known}
-
-
-async def living_documents(
-    gate: Gate, principal: Principal, doc_ids: Iterable[str]
-) -> dict[str, Mapping[str, Any]]:
-    wanted = list(dict.fromkeys(doc_ids))
-    refs = [RowRef(principal=principal, row_id=doc_id) for doc_id in wanted]
-    rows = await gate.get_many(Index.DOCUMENTS, refs, fields=_DOCUMENT_FIELDS) if refs else []
-    return {row.row_id: row.source for row in rows if row is not None and not row.source["deleted"]}
-
-
-def document_name(source: Mapping[str, Any]) -> DocumentName:
-    return DocumentName(doc_id=source["doc_id"], title=source["title"], path=source["path"])
 
 
 def entity_row(source: Mapping[str, Any]) -> EntityRow:

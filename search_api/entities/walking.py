@@ -21,17 +21,10 @@ from search_api.entities.models import (
     RelationEnd,
     RelationsAnswer,
 )
-from search_api.entities.paging import RowList, SortKey, read_page
-from search_api.entities.rows import (
-    all_names,
-    canonical_rows,
-    document_name,
-    entity_of,
-    is_id,
-    line_of,
-    living_documents,
-    no_such,
-)
+from search_api.entities.rows import all_names, canonical_rows, entity_of, line_of
+from search_api.paging import RowList, SortKey, read_page
+from search_api.problems import no_such
+from search_api.stored import document_name, is_id, living_documents
 
 _BY_WEIGHT: Final = (
     SortKey(field="weight", kind="fraction"),

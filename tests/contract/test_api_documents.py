@@ -205,7 +205,7 @@ async def test_many_edges_left_behind_cost_few_searches(
         found = await listed(service, "hub.md", "backlinks", 1)
         assert [link["from"]["path"] for link in found] == ["n38.md", "n39.md"]
         assert len(searches) == 2
-        monkeypatch.setattr("search_api.documents._BACKLINK_ROWS", 3)
+        monkeypatch.setattr("search_api.paging._MORE_ROWS", 3)
         assert await listed(service, "hub.md", "backlinks", 1) == found
         first = await service.get(ME, f"/v1/documents/{id_of(service, 'hub.md')}/backlinks?page_size=1")
         assert (first.json()["links"], first.json()["next_cursor"] is None) == ([], False)

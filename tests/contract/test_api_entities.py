@@ -13,7 +13,7 @@ import pytest_asyncio
 from indexers.domain.identity import EntityNamespace, relation_id
 from indexers.opensearch.rows import EntityRow, Index, MentionRow, RelationRow, owner_fields
 from search_api.cursor import ListPosition, encode_cursor
-from search_api.entities.paging import RowList, SortKey
+from search_api.paging import RowList, SortKey
 from tests.conftest import Stack
 from tests.entity_api import ADA, CORA, UNKNOWN, EntityService, shared_and_team
 

@@ -15,7 +15,7 @@ from search_api.cursor import CursorError, ListPosition, decode_list_cursor, enc
 from search_api.problems import ProblemError, invalid_field
 
 T = TypeVar("T")
-#: Rows fetched at once where those before weren't to be shown, and how often one page asks for more.
+#: Rows fetched at once where many mayn't be shown, and how often one page looks.
 _MORE_ROWS: Final = 100
 _ROUNDS: Final = 5
 _WHOLE: Final = re.compile(r"-?\d{1,18}")
@@ -54,6 +54,8 @@ class RowList:
     index: Index
     query: Mapping[str, Any]
     sort: tuple[SortKey, ...]
+    #: Many rows in a row may be passed over: the first look at them takes more than the page.
+    looks_far: bool = False
 
     def fingerprint(self, principal: Principal) -> str:
         return fingerprint(*self.name, principal.tenant_id, principal.agent_id)
@@ -76,7 +78,7 @@ async def read_page(
     after = _after(cursor, rows, list_name)
     shown: list[T] = []
     for round_ in range(_ROUNDS):
-        asked = max(size, _MORE_ROWS) if round_ else size
+        asked = max(size, _MORE_ROWS) if round_ or rows.looks_far else size
         hits, more = await _fetch(gate, principal, rows, after, asked)
         for place, (hit, item) in enumerate(zip(hits, await show(hits), strict=True), start=1):
             if item is None:
