@@ -31,8 +31,8 @@ from bench.engines import Addresses, add_arguments, engines
 from bench.ingest import NAMESPACE, events, send
 from bench.report import Report
 from indexers.domain.entities.labels import DEFAULT_LABELS
-from indexers.extraction import ModelCall, TextToExtract, model_calls
 from indexers.extractors.factory import load_extractor
+from indexers.model_calls import ModelCall, TextToExtract, model_calls
 from indexers.ports import EntityExtractor
 from indexers.settings import ExtractorSettings
 from streams.topics import Topics

@@ -18,8 +18,9 @@ from typing import Any
 from bench.report import Report
 from indexers.domain.entities.labels import EntityLabel, NamespaceLabels
 from indexers.domain.entities.spans import LabelledSpan, select_flat
-from indexers.extraction import Extracted, TextToExtract, extract_texts
+from indexers.extraction import Extracted, extract_texts
 from indexers.extractors.factory import load_extractor
+from indexers.model_calls import TextToExtract
 from indexers.ports import EntityExtractor
 from indexers.settings import ExtractorSettings
 from tests.labelled import AGENT_MEMORY, Labelled, Place, joined, labels_of, micro_f1, read_labelled

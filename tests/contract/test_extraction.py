@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from indexers.domain.entities.labels import DEFAULT_LABELS, EntityLabel, NamespaceLabels, PatternRule
 from indexers.domain.entities.windows import split_words
-from indexers.extraction import Extracted, TextToExtract, extract_texts, model_calls
+from indexers.extraction import Extracted, extract_texts
 from indexers.extractors.factory import load_extractor
+from indexers.model_calls import TextToExtract, model_calls
 from indexers.ports import EntityExtractor
 from indexers.settings import ExtractorSettings
 from tests.contract.extractor_suite import flat

@@ -10,11 +10,12 @@ import pytest
 
 from indexers.domain.entities.labels import DEFAULT_LABELS
 from indexers.errors import ConfigurationError
-from indexers.extraction import Extracted, TextToExtract, extract_texts, model_calls
+from indexers.extraction import Extracted, extract_texts
 from indexers.extractors.checkpoint import CHECKPOINT_FILE, write_checkpoint
 from indexers.extractors.factory import default_model_dir, load_extractor
 from indexers.extractors.onnx import OnnxExtractor
 from indexers.extractors.torch import TorchExtractor
+from indexers.model_calls import TextToExtract, model_calls
 from indexers.ports import EntityExtractor
 from indexers.settings import ExtractorSettings
 from tests.contract.extractor_suite import LABELS, WINDOWS, ExtractorConformance, flat

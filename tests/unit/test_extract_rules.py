@@ -11,7 +11,8 @@ import pytest
 
 from indexers.domain.entities.labels import EntityLabel, NamespaceLabels
 from indexers.domain.identity import AgentId, DocumentId, EntityNamespace, Namespace, Scope, TenantId
-from indexers.extraction import Extracted, FoundMention, TextToExtract
+from indexers.extraction import Extracted, FoundMention
+from indexers.model_calls import TextToExtract
 from indexers.opensearch.rows import ExtractionRow
 from indexers.ports import Span
 from streams.agents.extract.announce import row_write, tell, tell_end

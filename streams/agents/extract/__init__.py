@@ -73,7 +73,13 @@ async def ask_for_outdated(
             lambda ns=namespace: extraction_progress(gate, ns, model_id),  # type: ignore[misc]
         )
         if not progress.finished:
-            _log.info("extraction.outdated", namespace=namespace.owner, done=progress.done, of=progress.total)
+            _log.info(
+                "extraction.outdated",
+                tenant=namespace.tenant_id,
+                namespace=namespace.owner,
+                done=progress.done,
+                of=progress.total,
+            )
             topics = context.spec.topics
             await context.send([request_record(topics, namespace, reason="agent_started")])
 

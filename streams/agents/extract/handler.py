@@ -12,7 +12,8 @@ import structlog
 from indexers.control import StoredLabels, read_labels
 from indexers.domain.identity import DocumentId, EntityNamespace
 from indexers.errors import PoisonRecord
-from indexers.extraction import Extracted, TextToExtract
+from indexers.extraction import Extracted
+from indexers.model_calls import TextToExtract
 from indexers.opensearch.gate import Gate
 from streams.agents.documents import current_words, decode_words, newest_of_each, read_text
 from streams.agents.extract.announce import tell, tell_end
@@ -119,7 +120,13 @@ class ExtractHandler:
             except PoisonRecord as error:
                 if subject.is_asked_again and error.error_class == "unknown_vault":
                     # Of a vault that was forgotten: nobody wrote the document, so there is nothing to replay.
-                    _log.warning("extraction.left_out", path=subject.document.path, reason=error.reason)
+                    _log.warning(
+                        "extraction.left_out",
+                        tenant=subject.owner.tenant_id,
+                        namespace=subject.owner.owner,
+                        path=subject.document.path,
+                        reason=error.reason,
+                    )
                 else:
                     poisoned.append(Poisoned(record=subject.record, error=error))
             else:

@@ -8,7 +8,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from indexers.domain.identity import DocumentId
-from indexers.extraction import Extracted, TextToExtract, extract_texts
+from indexers.extraction import Extracted, extract_texts
+from indexers.model_calls import TextToExtract
 from indexers.ports import EntityExtractor, Span
 from streams.context import AgentContext
 

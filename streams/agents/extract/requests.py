@@ -43,6 +43,7 @@ class Turned:
     def log_fields(self) -> dict[str, object]:
         event, owner = self.asked.event, self.asked.owner
         return {
+            "tenant": owner.tenant_id,
             "namespace": owner.owner,
             "reason": event.reason,
             "documents": len(self.subjects),
