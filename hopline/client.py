@@ -125,18 +125,12 @@ class HoplineClient:
         return self.call(calls.backlinks(doc_id, page_size=page_size, cursor=cursor))
 
     def links_all(self, doc_id: str) -> Iterator[Link]:
-        page = self.links(doc_id)
-        yield from page.links
-        while page.next_cursor is not None:
-            page = self.links(doc_id, cursor=page.next_cursor)
-            yield from page.links
+        pages = _pages(lambda cursor: self.links(doc_id, cursor=cursor))
+        return (link for page in pages for link in page.links)
 
     def backlinks_all(self, doc_id: str) -> Iterator[Backlink]:
-        page = self.backlinks(doc_id)
-        yield from page.links
-        while page.next_cursor is not None:
-            page = self.backlinks(doc_id, cursor=page.next_cursor)
-            yield from page.links
+        pages = _pages(lambda cursor: self.backlinks(doc_id, cursor=cursor))
+        return (link for page in pages for link in page.links)
 
     def entities(self, words: str | None = None, **options: Any) -> EntityPage:
         """By name, or those with most mentions; options as in `entity_calls.entities`."""
