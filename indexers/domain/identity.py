@@ -210,7 +210,7 @@ def normalise_path(path: str) -> str:
 
 def check_label(name: str) -> None:
     if not _LABEL.fullmatch(name):
-        msg = f"{name!r} can't name a tenant, agent or team: give letters, digits, '_', '.' and '-', at most 128"
+        msg = f"{name!r} can't name a tenant, agent, team or label: give letters, digits, '_', '.' and '-', at most 128"
         raise ValueError(msg)
 
 
