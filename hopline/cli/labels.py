@@ -12,10 +12,14 @@ import typer
 from indexers.errors import HoplineError, WrongUsage
 
 if TYPE_CHECKING:
+    from hopline.client import HoplineClient
     from hopline.entity_answers import Labels
 
 Owner = Annotated[str, typer.Argument(metavar="[NAMESPACE]", help="shared, team:<team> or agent:<agent>.")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON, for programs; `labels set` takes it.")]
+
+#: The agent moves on every few seconds, but for a page of very long notes.
+IDLE_SECONDS = 120.0
 
 app = typer.Typer(help="Labels of entities, per namespace.", no_args_is_help=True)
 
@@ -57,14 +61,32 @@ def set_command(
     value = _read(file)
     with connected() as (client, _):
         found = client.call(calls.set_labels(namespace, value))
-        while wait and found.progress.done < found.progress.total:
-            typer.echo(f"{found.progress.done} of {found.progress.total} documents …", err=True)
-            time.sleep(1)
-            found = client.call(calls.labels(namespace))
+        if wait:
+            found = _extracted(client, found)
     if as_json:
         print_json(found)
     else:
         _print(found)
+
+
+def _extracted(client: HoplineClient, found: Labels) -> Labels:
+    """Once every document is extracted with the labels. HoplineError where nothing moves for a while."""
+    from hopline import entity_calls as calls
+
+    moved_at = time.monotonic()
+    while found.progress.done < found.progress.total:
+        typer.echo(f"{found.progress.done} of {found.progress.total} documents …", err=True)
+        time.sleep(1)
+        before, found = found.progress, client.call(calls.labels(found.namespace))
+        if found.progress != before:
+            moved_at = time.monotonic()
+        elif time.monotonic() - moved_at > IDLE_SECONDS:
+            msg = (
+                f"{found.progress.done} of {found.progress.total} documents, and nothing moved for {IDLE_SECONDS:.0f} s: "
+                "the labels are set, but does the extract agent run? `hopline status`"
+            )
+            raise HoplineError(msg)
+    return found
 
 
 def _read(file: Path) -> dict[str, object]:
