@@ -82,7 +82,7 @@ def _extracted(client: HoplineClient, found: Labels) -> Labels:
             moved_at = time.monotonic()
         elif time.monotonic() - moved_at > IDLE_SECONDS:
             msg = (
-                f"{found.progress.done} of {found.progress.total} documents, and nothing moved for {IDLE_SECONDS:.0f} s: "
+                f"{found.progress.done} of {found.progress.total} documents, nothing moved for {IDLE_SECONDS:.0f} s: "
                 "the labels are set, but does the extract agent run? `hopline status`"
             )
             raise HoplineError(msg)
