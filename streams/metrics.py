@@ -104,6 +104,10 @@ class StreamMetrics:
             "Mentions left out: no evidence, or no room.",
             ("reason",),
         )
+        self.skipped_words = counter(
+            "hopline_stream_skipped_words_total",
+            "Words that the extractor was not shown: each alone is more than the model takes.",
+        )
         self.model_windows = histogram(
             "hopline_stream_model_windows", "Windows of one call of the extractor.", buckets=_WINDOWS
         )

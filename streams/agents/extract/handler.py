@@ -169,6 +169,7 @@ class ExtractHandler:
             fingerprint=self._fingerprint(subject, labels),
             told=told,
             rejected=rejected,
+            skipped_words=extracted.skipped_words,
         )
 
     def _events(self, prepared: Prepared) -> list[OutgoingRecord]:
@@ -213,6 +214,7 @@ class ExtractHandler:
                 metrics.mentions.labels(source=mention.source).inc()
             for reason, number in extraction.rejected.items():
                 metrics.rejected_mentions(reason, number)
+            metrics.skipped_words.inc(extraction.skipped_words)
         for page in prepared.turned:
             _log.info("extraction.page", **page.log_fields)
 

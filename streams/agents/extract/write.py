@@ -24,6 +24,8 @@ class Extraction:
     fingerprint: str
     told: Told
     rejected: Mapping[str, int]
+    #: Words that the model could not be shown (one of them alone is more than it takes).
+    skipped_words: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
