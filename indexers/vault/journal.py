@@ -10,9 +10,10 @@ import contextlib
 import errno
 import fcntl
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import msgspec
 
@@ -33,9 +34,8 @@ class Journal:
         The root must be there: a missing one is an unmounted one, and nothing is made in its place.
         """
         self._make_folder()
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         fresh = not os.path.lexists(self.path)
-        with os.fdopen(os.open(self.path, flags, 0o666), "rb+") as file:
+        with self._opened(os.O_RDWR | os.O_CREAT | os.O_APPEND) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             _heal(file.fileno())
             present = _ids(_lines_of(file.fileno()))
@@ -49,13 +49,22 @@ class Journal:
         return len(added)
 
     def lines(self) -> Iterator[bytes]:
-        """Whole lines in the order written; nothing where there is no file."""
+        """Whole lines in the order written; nothing where there is no file. Raises OSError."""
         try:
-            handle = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            file = self._opened(os.O_RDONLY)
         except FileNotFoundError:
             return
-        with os.fdopen(handle, "rb") as file:
+        with file:
             yield from _lines_of(file.fileno())
+
+    def _opened(self, flags: int) -> BinaryIO:
+        """A pipe of this name would hold who opens it until somebody writes: it is no file, and refused at once."""
+        flags |= os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        handle = os.open(self.path, flags, 0o666)
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            return os.fdopen(handle, "rb" if flags & os.O_ACCMODE == os.O_RDONLY else "rb+")
+        os.close(handle)
+        raise OSError(errno.EINVAL, "no file", str(self.path))
 
     def _make_folder(self) -> None:
         with contextlib.suppress(FileExistsError):

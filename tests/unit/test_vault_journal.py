@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -81,3 +83,27 @@ def test_nothing_is_made_where_the_vault_is_away_or_leads_elsewhere(tmp_path: Pa
     with pytest.raises(NotADirectoryError):
         Journal(vault, "c.jsonl").append({"1": ONE})
     assert list(other.iterdir()) == []
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_is_refused_and_never_waited_for(
+    tmp_path: Path, make: Callable[[Path], object]
+) -> None:
+    """A pipe of that name would hold its reader, and with it an agent, until somebody wrote into it."""
+    journal = Journal(tmp_path, "relations.jsonl")
+    journal.folder.mkdir()
+    make(journal.path)
+    said: list[str] = []
+
+    def read() -> None:
+        try:
+            said.extend(map(str, journal.lines()))
+        except OSError as exc:
+            said.append(type(exc).__name__)
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    reader.join(5)
+    assert said == ["OSError"]
+    with pytest.raises(OSError, match=r"no file|directory"):
+        journal.append({"1": ONE})
