@@ -236,5 +236,16 @@ def now_iso() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
+def in_utc(moment: str) -> str:
+    """As `now_iso` writes it: the store takes fewer forms of ISO 8601. Without an offset: UTC. Raises ValueError."""
+    try:
+        read = datetime.fromisoformat(moment)
+        utc = read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+    except OverflowError as exc:
+        msg = f"{moment!r} is before the year 1 or after 9999"
+        raise ValueError(msg) from exc
+    return utc.isoformat(timespec="microseconds")
+
+
 class _Head(msgspec.Struct):
     schema_version: int

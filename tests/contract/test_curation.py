@@ -157,6 +157,21 @@ async def test_commands_stand_in_the_vault_and_in_the_index_once(rig: LinkRig) -
     }
 
 
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ("2026-W49-1", "2026-11-30T00:00:00.000000+00:00"),
+        ("9999-12-31T23:59:59.999999+23:59", "9999-12-31T00:00:59.999999+00:00"),
+    ],
+)
+async def test_a_moment_in_a_form_that_the_store_does_not_know(rig: LinkRig, told: str, kept: str) -> None:
+    """Else the vault would keep a command that the index never gets, with every rebuild anew."""
+    block = rig.command("block", "organization", "HRDV", occurred_at=told)
+    await rig.feed(block)
+    assert rig.journal() == [block.value]
+    assert (await rig.rows(Index.CURATION))[event_id(block)]["at"] == kept
+
+
 async def test_a_vault_that_is_away_is_awaited(rig: LinkRig) -> None:
     root = rig.config.roots[0].path
     away = root.with_name("away")

@@ -98,6 +98,8 @@ def test_both_kinds_of_event_are_told_apart() -> None:
         (command(by=""), "invalid_fields"),
         (command(event_id=""), "invalid_fields: the event has no id"),
         (command(occurred_at="yesterday"), "invalid_fields"),
+        # Before the year 1 in UTC.
+        (command(occurred_at="0001-01-01T00:00:00+01:00"), "invalid_fields"),
         (command(keys=["a", "b" * 1_001]), "invalid_fields: a name has at most"),
     ],
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 import msgspec
 
@@ -13,7 +12,7 @@ from indexers.domain.entities.curation import KINDS, CurationOp
 from indexers.domain.identity import DocumentId, EntityNamespace, TenantId, check_label
 from indexers.errors import PoisonRecord
 from streams.batch import Poisoned, Record
-from streams.events import CurationCommand, ExtractedMention, MentionsExtracted, decode
+from streams.events import CurationCommand, ExtractedMention, MentionsExtracted, decode, in_utc
 
 #: The store finds no longer value, and ids take at most 512 bytes.
 KEY_MAX_CHARS = 1_000
@@ -107,7 +106,7 @@ def decode_command(value: bytes | None) -> CurationCommand:
         op_of(event)
         check_label(event.label)
         check_label(event.by)
-        datetime.fromisoformat(event.occurred_at)
+        in_utc(event.occurred_at)
         _ = EntityNamespace.of(event.namespace)
     except ValueError as exc:
         raise PoisonRecord("invalid_fields", str(exc)) from exc

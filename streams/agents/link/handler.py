@@ -24,6 +24,7 @@ from streams.agents.link.journal import CurationJournal
 from streams.agents.link.settle import settle_names
 from streams.batch import Poisoned, Record
 from streams.context import AgentContext
+from streams.events import in_utc
 from streams.metrics import LinkStage
 
 T = TypeVar("T")
@@ -182,7 +183,7 @@ def _row_write(command: Command) -> RowWrite:
         name=event.name,
         undoes=event.undoes,
         by=event.by,
-        at=event.occurred_at,
+        at=in_utc(event.occurred_at),
         reason=event.reason,
         version=event.version,
         event_id=event.event_id,
