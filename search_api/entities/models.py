@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
@@ -15,7 +16,7 @@ from indexers.domain.entities.labels import (
     THRESHOLD_MIN,
 )
 from search_api.models import Answer, DocumentName
-from search_api.requests import Request, clean_query, clean_text
+from search_api.requests import Request, clean_text
 
 NAME_MAX_CHARS = 200
 REASON_MAX_CHARS = 500
@@ -198,8 +199,17 @@ class UnmergeBody(Body):
     reason: Reason = None
 
 
+def _shown_name(value: str) -> str:
+    name = " ".join(clean_text(value).split())
+    # A letter, digit, sign or symbol: marks of no width alone could neither be read nor pointed at.
+    if not any(unicodedata.category(char)[0] in "LNPS" for char in name):
+        msg = "give a name that can be seen"
+        raise ValueError(msg)
+    return name
+
+
 class RenameBody(Body):
-    name: Annotated[str, Field(max_length=NAME_MAX_CHARS), AfterValidator(clean_query)] = Field(
+    name: Annotated[str, Field(max_length=NAME_MAX_CHARS), AfterValidator(_shown_name)] = Field(
         description="How people shall read it."
     )
     reason: Reason = None

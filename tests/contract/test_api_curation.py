@@ -187,6 +187,7 @@ REFUSED: list[tuple[str, str, Any, str]] = [
     ("no id", "unmerge", {"name_id": "x"}, "body.name_id"),
     ("no name", "rename", {}, "body.name"),
     ("blank name", "rename", {"name": " \u00a0 "}, "body.name"),
+    ("name that can't be seen", "rename", {"name": "\u200b\u202e\ufeff"}, "body.name"),
     ("escape in a name", "rename", {"name": "a\u001b[2J"}, "body.name"),
     ("surrogate in a name", "rename", {"name": "a\ud800"}, "body.name"),
     ("long name", "rename", {"name": "x" * 201}, "body.name"),
