@@ -103,6 +103,20 @@ async def progress(rig: Rig) -> Progress:
     return await extraction_progress(rig.gate, shared(rig), MODEL)
 
 
+async def test_a_word_that_the_model_cannot_be_shown_is_counted_and_its_neighbours_are_read(rig: Rig) -> None:
+    def skipped() -> float:
+        registry = rig.extract.context.metrics.registry
+        return registry.get_sample_value("hopline_stream_skipped_words_total") or 0.0
+
+    before = skipped()
+    blob = "".join(chr(0x4E00 + number) for number in range(1_500))
+    told = await fed(rig, rig.saved("blob.md", f"{OWNERS}\n{blob}\n\n{SERVICE}"))
+    await rig.extract_records(told)
+    events = found(await rig.mentions_told())
+    assert {surface for _, _, surface in events} >= {"Alice Novak", "INC-2041"}
+    assert skipped() - before == 1
+
+
 async def test_a_note_is_found_first_and_its_entities_follow(rig: Rig) -> None:
     told = await fed(rig, rig.saved("owners.md", OWNERS), rig.saved("empty.md", "---\ntags: [a]\n---\n"))
     assert await rig.found("Alice") == ["owners.md"]
