@@ -51,7 +51,7 @@ _METADATA_FIELDS = {"_id", "_index", "_routing", "_source", "_type", "_seq_no"}
 _BODY = {
     "query", "post_filter", "size", "from", "sort", "_source", "track_total_hits", "track_scores",
     "min_score", "search_after", "aggs", "collapse", "explain", "timeout", "terminate_after",
-    "docvalue_fields",
+    "docvalue_fields", "stored_fields",
 }  # fmt: skip
 _FIELD_AGGREGATION = {"field", "missing"}
 _AGGREGATIONS: dict[str, set[str]] = {
@@ -86,6 +86,8 @@ def guarded_body(body: Mapping[str, Any], principal: Principal) -> dict[str, Any
     if "collapse" in body:
         _only(_mapping(body["collapse"], "collapse"), {"field"}, "collapse")
     _check_sort(body.get("sort", []))
+    if body.get("stored_fields", "_none_") != "_none_":
+        _refuse("stored_fields other than _none_")
     guarded.setdefault("_source", {"excludes": [VECTOR_FIELD]})
     guarded["seq_no_primary_term"] = True
     return guarded

@@ -122,6 +122,17 @@ async def test_a_look_up_finds_what_is_alike_and_nothing_of_other_places(stack: 
         }
 
 
+async def test_an_answer_of_more_than_a_page_is_whole(
+    stack: Stack, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("indexers.linking.similar_names.PAGE_ROWS", 2)
+    names = [f"payments gateway{letter}" for letter in "abcde"]
+    async with opened_gate(stack.opensearch_url, prefix) as gate:
+        await write(gate, alone(*names))
+        found = await similar_names(gate, OWNER, LABEL, ["payments gateway"])
+        assert sorted(name.key for name in found["payments gateway"]) == names
+
+
 async def test_a_name_whose_canonical_one_was_never_written_points_nowhere(stack: Stack, prefix: str) -> None:
     async with opened_gate(stack.opensearch_url, prefix) as gate:
         lost = Placement(likeness_key="payments gateways", entity_key="payments gateways")

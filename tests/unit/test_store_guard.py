@@ -154,11 +154,20 @@ def test_what_cannot_be_guarded_is_refused(query: Any) -> None:
         {"sort": [{"title": {"nested": {"path": "x"}}}]},
         {"collapse": {"field": "doc_id", "inner_hits": {"name": "x"}}},
         {"post_filter": {"script": {}}},
+        {"stored_fields": ["title"]},
+        {"stored_fields": "*"},
     ],
 )
 def test_bodies_with_a_way_around_are_refused(body: dict[str, Any]) -> None:
     with pytest.raises(RefusedRequest, match="the gate can't guard"):
         guarded_body(body, ADA)
+
+
+def test_hits_may_come_from_the_columns_alone() -> None:
+    body = {"_source": False, "stored_fields": "_none_", "docvalue_fields": ["key"]}
+    guarded = guarded_body(body, ADA)
+    assert {name: guarded[name] for name in body} == body
+    assert guarded["query"] == guarded_query({"match_all": {}}, ADA)
 
 
 def test_ordinary_extras_pass() -> None:
