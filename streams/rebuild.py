@@ -23,7 +23,7 @@ from indexers.planning import IndexVersions
 from indexers.settings import VaultRoot
 from indexers.vault.content import read_if_there
 from indexers.vault.local import LocalVaultFiles
-from indexers.vault.relations import RelationJournal
+from indexers.vault.relations import read_statements
 from indexers.vault.roots import files_of
 from indexers.verify import Verifier, VerifyReport
 from indexers.verify.entities import EntityVerifier
@@ -61,6 +61,7 @@ class Rebuilder:
     async def run(self, roots: Sequence[VaultRoot], *, everything: bool) -> dict[str, int]:
         """Files sent of each root. `everything`: the indices are made anew, for all tenants."""
         await self.wait_until_quiet("the agents to finish what is under way")
+        await asyncio.to_thread(self._require_journals, roots)
         if everything:
             self.say("dropping the indices")
             await self.gate.drop_indices(REBUILT)
@@ -91,10 +92,21 @@ class Rebuilder:
             async for records in pages:
                 await self.producer.send_all(records)
 
-    async def _replay_curation(self, roots: Sequence[VaultRoot]) -> None:
-        """What curators decided, from every root of the namespaces: it was the first by name that was written to."""
+    def _require_journals(self, roots: Sequence[VaultRoot]) -> None:
+        """Before anything is removed. Blocking; raises VaultUnavailable."""
+        for root in roots:
+            read_statements(root)
+        for root in self._deciding(roots):
+            curation_records(root, self.config.topics)
+
+    def _deciding(self, roots: Sequence[VaultRoot]) -> list[VaultRoot]:
+        """Every root of the namespaces: it was the first by name that was written to."""
         namespaces = {EntityNamespace.of(root.namespace) for root in roots}
-        for root in {r.name: r for owner in namespaces for r in roots_of(self.config.roots, owner)}.values():
+        return list({r.name: r for owner in namespaces for r in roots_of(self.config.roots, owner)}.values())
+
+    async def _replay_curation(self, roots: Sequence[VaultRoot]) -> None:
+        """What curators decided, read once the rows are gone: a later command writes its own row."""
+        for root in self._deciding(roots):
             records, left_out = await asyncio.to_thread(curation_records, root, self.config.topics)
             await self.producer.send_all(records)
             if records or left_out:
@@ -193,7 +205,7 @@ async def verify_roots(
             settings=config.indexing,
             versions=versions,
             fingerprint=labels[owner].labels.fingerprint(extractor_id) if not labels[owner].problem else None,
-            statements=partial(RelationJournal(root).read, LocalVaultFiles(root.path).root_identity),
+            statements=partial(read_statements, root),
             progress=lambda report: say(f"{report.root}: {report.files} files, {report.documents} documents"),
         ).run()
         for root, owner in zip(roots, owners, strict=True)

@@ -9,8 +9,10 @@ from typing import Final
 import msgspec
 
 from indexers.domain.entities.relations import Statement, by_path, check_statement
+from indexers.errors import VaultUnavailable
 from indexers.settings import VaultRoot
 from indexers.vault.journal import Journal
+from indexers.vault.local import LocalVaultFiles
 
 RELATIONS_FILE: Final = "relations.jsonl"
 #: Inode, size and time of the file: another one means that somebody wrote to it.
@@ -71,6 +73,14 @@ class RelationJournal:
             else:
                 self.left_out += 1
         return found
+
+
+def read_statements(root: VaultRoot) -> Mapping[str, tuple[Statement, ...]]:
+    """By path. Raises VaultUnavailable, also where the root is there and its journal can't be read."""
+    try:
+        return RelationJournal(root).read(LocalVaultFiles(root.path).root_identity)
+    except OSError as exc:
+        raise VaultUnavailable(f"{root.name}: {exc}") from exc
 
 
 def _statement(line: bytes) -> Statement | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from indexers.domain.identity import AgentId, Namespace, Scope, TenantId
 from indexers.errors import VaultUnavailable, WrongUsage
 from indexers.relations import due_relations
 from indexers.settings import VaultRoot
-from indexers.vault.relations import RelationJournal
+from indexers.vault.relations import RelationJournal, read_statements
 from streams.agents.ingest.statements import split
+from streams.agents.link.journal import curation_records
 from streams.batch import Record
 from streams.events import MemoryWrite, RelationWritten, encode
 from streams.relations import relation_written, require_quote
@@ -189,6 +191,26 @@ def test_a_journal_is_read_again_when_somebody_wrote_to_it(tmp_path: Path) -> No
     with pytest.raises(VaultUnavailable):
         mine.read(away)
     assert sorted(mine.known) == ["b.md", "teams.md"]
+
+
+@pytest.mark.parametrize("name", ["relations.jsonl", "curation.jsonl"])
+def test_of_a_journal_that_can_not_be_read_nothing_is_concluded(tmp_path: Path, name: str) -> None:
+    """By verify, and by rebuild before it removes anything."""
+    root = VaultRoot(name="main", path=tmp_path, tenant="acme", agent="ada")
+    reads: dict[str, Callable[[], object]] = {
+        "relations.jsonl": lambda: read_statements(root),
+        "curation.jsonl": lambda: curation_records(root, TOPICS),
+    }
+    read = reads[name]
+    assert read() in ({}, ([], 0))
+    (tmp_path / ".hopline" / name).mkdir(parents=True)
+    with pytest.raises(VaultUnavailable, match=f"main: .*{name}"):
+        read()
+    (tmp_path / ".hopline" / name).rmdir()
+    (tmp_path / ".hopline").rmdir()
+    (tmp_path / ".hopline").write_text("no folder")
+    with pytest.raises(VaultUnavailable, match=f"main: .*{name}"):
+        read()
 
 
 def test_who_states_a_relation_is_told_what_is_wrong(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from indexers.domain.identity import DocumentKey, EntityNamespace
-from indexers.errors import PoisonRecord, Transient
+from indexers.errors import PoisonRecord, Transient, VaultUnavailable
 from indexers.settings import VaultRoot
 from indexers.vault.journal import FOLDER, Journal
 from streams.agents.link.decode import decode_command
@@ -55,12 +55,16 @@ def roots_of(roots: Sequence[VaultRoot], namespace: EntityNamespace) -> list[Vau
 def curation_records(root: VaultRoot, topics: Topics) -> tuple[list[OutgoingRecord], int]:
     """The journal's commands as they came, for a replay; and lines left out: none of ours, or of another owner.
 
-    A folder that was copied from another tenant decides nothing here.
+    A folder that was copied from another tenant decides nothing here. Raises VaultUnavailable where it can't be read.
     """
     owner = EntityNamespace.of(root.namespace)
     records: list[OutgoingRecord] = []
     left_out = 0
-    for line in Journal(root.path, CURATION_FILE).lines():
+    try:
+        lines = list(Journal(root.path, CURATION_FILE).lines())
+    except OSError as exc:
+        raise VaultUnavailable(f"{root.name}: {exc}") from exc
+    for line in lines:
         try:
             event = decode_command(line)
         except PoisonRecord:
