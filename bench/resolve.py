@@ -4,8 +4,10 @@
                             [--kafka HOST:PORT --opensearch URL]
 
 A batch is one of the link agent's: 100 documents with four mentions each, of distinct names that the label doesn't
-hold yet, every tenth a misspelling of one that it holds. Timed is all that link does with it, from the records to
-the last write, and next to it one look-up of as many names alone. Figures are milliseconds per mention.
+hold yet, every tenth a misspelling of one that it holds. `resolve_ms` is what saying it costs: look-ups in the store,
+comparisons, clustering, up to the placement of each name (target: at most 2). `link_ms` is all that the link agent does
+with such a batch, edges, counts, rows and proposals written and made findable. Medians over batches, milliseconds per
+mention; nothing is asked twice.
 """
 
 from __future__ import annotations
@@ -30,9 +32,10 @@ from bench.report import Report
 from indexers.domain.entities.clusters import Clusters, Placement, Proposal, place, proposals_of
 from indexers.domain.entities.curation import Curation
 from indexers.domain.entities.names import PROPOSES_FROM, name_key, order, shape_of
+from indexers.domain.entities.reclustering import Reclustering
 from indexers.domain.identity import DocumentId, NameId, Principal, mention_id
 from indexers.linking.entity_rows import CountedName, LabelRows
-from indexers.linking.similar_names import similar_names
+from indexers.linking.similar_names import recluster
 from indexers.opensearch.gate import RowWrite
 from indexers.opensearch.rows import Index, MentionRow, OwnedRow, owner_fields
 from tests.agents import agent_config, vault_root
@@ -146,7 +149,7 @@ async def measure(rig: LinkRig, kind: str, count: int) -> dict[str, Any]:
     held, batches, others = new_names(kind, count)
     await fill(rig, held, label)
     linked: list[float] = []
-    looked_up: list[float] = []
+    resolved: list[float] = []
     for at, (batch, other) in enumerate(zip(batches, others, strict=True)):
         records = []
         for n in range(DOCUMENTS):
@@ -155,15 +158,16 @@ async def measure(rig: LinkRig, kind: str, count: int) -> dict[str, Any]:
         started = time.perf_counter()
         await rig.feed(records)
         linked.append((time.perf_counter() - started) * 1e3 / BATCH)
+        arrival = Reclustering(label, added={name_key(name, label) for name in other})
         started = time.perf_counter()
-        await similar_names(rig.gate, rig.owner, label, [name_key(name, label) for name in other])
-        looked_up.append((time.perf_counter() - started) * 1e3 / BATCH)
+        await recluster(rig.gate, rig.owner, label, arrival)
+        resolved.append((time.perf_counter() - started) * 1e3 / BATCH)
     rows = await rig.rows(Index.ENTITIES)
     return {
         "names": len(held),
         "mentions": BATCHES * BATCH,
-        "ms": round(statistics.median(linked[WARM_UP:]), 2),
-        "look_up_alone_ms": round(statistics.median(looked_up[WARM_UP:]), 2),
+        "resolve_ms": round(statistics.median(resolved[WARM_UP:]), 2),
+        "link_ms": round(statistics.median(linked[WARM_UP:]), 2),
         "joined": sum(row["likeness_id"] != row["name_id"] for row in rows.values()),
         "proposals": len(await rig.rows(Index.PROPOSALS)),
     }
@@ -190,7 +194,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with engines(arguments) as addresses, tempfile.TemporaryDirectory(prefix="hopline-resolve-") as folder:
         figures = asyncio.run(run(addresses, arguments.kinds, arguments.names, Path(folder)))
-    holds = all(found["ms"] <= TARGET_MS for found in figures.values())
+    holds = all(found["resolve_ms"] <= TARGET_MS for found in figures.values())
     Report(name="resolve", figures={"target_ms": TARGET_MS, "holds": holds, **figures}).finish()
 
 
