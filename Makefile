@@ -7,6 +7,8 @@ VENV ?= .venv
 RUN = $(VENV)/bin/python -m
 CONSTRAINTS = -c constraints/base.txt -c constraints/dev.txt
 PYTEST_FLAGS ?=
+# Most of the tests' time is waiting, and each worker has engines of its own; `make test WORKERS=0` runs them in one process.
+WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-down lint format test soak test-gpu bench clean
@@ -50,14 +52,14 @@ format: setup
 	$(RUN) ruff format .
 
 test: lint
-	$(RUN) pytest $(PYTEST_FLAGS)
+	$(RUN) pytest -n $(WORKERS) --dist loadfile $(PYTEST_FLAGS)
 
 soak: setup
 	$(RUN) pytest -m soak -o log_cli=true $(PYTEST_FLAGS)
 
 bench: setup
 	@# All of them, whatever one says; each ends with 1 where it misses its target.
-	@status=0; for bench in ingest query rescan extract extract_quality; do $(RUN) bench.$$bench || status=1; done; exit $$status
+	@status=0; for bench in ingest query rescan extract extract_quality resolve hub; do $(RUN) bench.$$bench || status=1; done; exit $$status
 
 # Its own environment: torch weighs 5 GB. torch goes first and pinned, or another one would come along.
 test-gpu:
