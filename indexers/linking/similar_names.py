@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,8 +19,9 @@ from indexers.opensearch.rows import Index
 from indexers.opensearch.visibility import Query
 
 FIELDS = ("name_id", "key", "likeness_id", "entity_id")
-#: Look-ups of one request.
-LOOKUPS_MAX = 256
+#: Look-ups of one request, and requests under way at once: one answer is read while the engine is at the next.
+LOOKUPS_MAX = 64
+REQUESTS_MAX = 3
 
 
 class _ColumnHit(SearchHit, frozen=True, kw_only=True, gc=False):
@@ -55,9 +57,17 @@ async def similar_names(
     """
     asked = sorted(keys)
     found: dict[str, list[dict[str, Any]]] = {}
-    for some in _chunks(asked):
-        queries = [similar_query(namespace, label, key) for key in some]
-        found |= dict(zip(some, await _rows_of_each(gate, namespace, queries), strict=True))
+    free = asyncio.Semaphore(REQUESTS_MAX)
+
+    async def look_up(some: Sequence[str]) -> list[list[dict[str, Any]]]:
+        async with free:
+            return await _rows_of_each(
+                gate, namespace, [similar_query(namespace, label, key) for key in some]
+            )
+
+    parts = _chunks(asked)
+    for some, rows in zip(parts, await asyncio.gather(*map(look_up, parts)), strict=True):
+        found |= dict(zip(some, rows, strict=True))
     every = [row for rows in found.values() for row in rows]
     names = await _stored_names(gate, namespace, label, every, asked)
     near = {key: [names[row["key"]] for row in rows] for key, rows in found.items()}
@@ -193,5 +203,5 @@ def _refs(namespace: EntityNamespace, name_ids: Iterable[str]) -> list[RowRef]:
     return [RowRef(principal=principal, row_id=name_id) for name_id in name_ids]
 
 
-def _chunks(keys: Sequence[str]) -> Iterable[Sequence[str]]:
+def _chunks(keys: Sequence[str]) -> list[Sequence[str]]:
     return [keys[at : at + LOOKUPS_MAX] for at in range(0, len(keys), LOOKUPS_MAX)]
