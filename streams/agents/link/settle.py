@@ -17,12 +17,11 @@ from indexers.errors import PoisonRecord, Transient
 from indexers.linking.counts import NameCount, count_documents, count_names
 from indexers.linking.curations import read_curations
 from indexers.linking.entity_rows import CountedName
-from indexers.opensearch.gate import Gate, RowWrite, WriteResult
+from indexers.opensearch.gate import Gate, RowWrite
 from indexers.opensearch.rows import EntityRow, Index
 from indexers.opensearch.visibility import Query
 from streams.agents.link.changes import Settled, changes_of
 from streams.agents.link.closing import close_entities, read_names
-from streams.agents.link.company import newest_names, places_met
 from streams.agents.link.decode import Command, Place
 from streams.agents.link.edges import Edges
 from streams.agents.link.likeness import recluster
@@ -38,9 +37,9 @@ Excluded = Mapping[TenantId, Sequence[Query]]
 async def settle_names(gate: Gate, edges: Edges, commands: Sequence[Command]) -> Settled:
     """Raises Transient where another writer was at the same rows: then all of it is looked at again.
 
-    The caller has refreshed all indices of entities after its last write to them. Where names came or went while
-    another worker wrote names too, they are looked at once more, until a look meets nobody: of two workers that overlap
-    for a while, each with a name that is like the other's, whoever looks last sees both.
+    The caller has refreshed all indices of entities after its last write to them. Where names came or went, they are
+    looked at once more after the write, until a look changes nothing: of two workers that overlap for a while, each
+    with a name that is like the other's, whoever looks last sees both.
     """
     works = _works(edges, commands)
     settled = Settled()
@@ -56,7 +55,6 @@ async def _look(
     gate: Gate, works: Sequence[LabelWork], excluded: Excluded, settled: Settled
 ) -> list[LabelWork]:
     """What is to be looked at once more."""
-    before = await newest_names(gate, works)
     await _read_curation(gate, works)
     # Rows are read before their edges are counted: a row that is replaced is one that knew no later edge.
     await read_names(gate, [(work, {work.name_id(key) for key in work.asked}) for work in works])
@@ -65,13 +63,12 @@ async def _look(
     members = list(zip(works, await close_entities(gate, works), strict=True))
     rows = await _due_names(gate, members, excluded)
     changes = changes_of(members, rows, await judge_proposals(gate, works))
-    written = [*await _write(gate, changes.early), *await _write(gate, changes.late)]
-    if written:
+    await _write(gate, changes.early)
+    await _write(gate, changes.late)
+    if changes.early or changes.late:
         await gate.refresh(Index.ENTITIES, Index.PROPOSALS)
     settled.add(changes)
-    again = [(work, later) for work in works if work.place in changes.places and (later := work.again())]
-    met = await places_met(gate, [work for work, _ in again], before, written) if again else set()
-    return [later for work, later in again if work.place in met]
+    return [again for work in works if work.place in changes.places and (again := work.again())]
 
 
 def _works(edges: Edges, commands: Sequence[Command]) -> list[LabelWork]:
@@ -183,7 +180,7 @@ def _counted(work: LabelWork, key: str) -> CountedName:
     )
 
 
-async def _write(gate: Gate, writes: Sequence[RowWrite]) -> list[tuple[RowWrite, WriteResult]]:
+async def _write(gate: Gate, writes: Sequence[RowWrite]) -> None:
     results = await gate.write(writes) if writes else []
     for result in results:
         if result.status == "rejected":
@@ -192,4 +189,3 @@ async def _write(gate: Gate, writes: Sequence[RowWrite]) -> list[tuple[RowWrite,
     if lost:
         msg = f"{lost} names or proposals were changed by another writer"
         raise Transient(msg)
-    return list(zip(writes, results, strict=True))
