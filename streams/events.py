@@ -12,6 +12,7 @@ import msgspec
 
 from indexers.domain.identity import AgentId, DocumentKey, Namespace, Scope, TeamId, TenantId
 from indexers.errors import PoisonRecord
+from indexers.opensearch.rows import DocumentFacts
 from streams.versions import is_possible
 
 SCHEMA_VERSION: Final = 1
@@ -97,6 +98,9 @@ class DocumentChanged(PathEvent, frozen=True, kw_only=True):
     content_hash: str
     chunker_version: str
     chunks: list[ChunkSpan] = []
+    #: For the chunk rows. An event of before this field is read with the defaults: the rebuild that the new mapping
+    #: needs tells of its document anew.
+    facts: DocumentFacts = DocumentFacts()
     text: str | None = None
     #: Document ids, the other side of a rename.
     moved_from: str | None = None

@@ -80,9 +80,41 @@ class DocumentRow(OwnedRow, frozen=True, kw_only=True):
     tombstone_until: str | None
     #: Names as other texts may say them: see indexers.domain.title_names.
     name_keys: list[str] = []
+    #: 0..1 and what lowered it, as `rule:-0.4`: see indexers.domain.health.
+    health: float = 1.0
+    health_reasons: list[str] = []
+    #: Place in a conversation or log: 0 is its first turn. `turn` joins both, None where either is missing.
+    session: str | None = None
+    position: int | None = None
+    speaker: str | None = None
+    turn: str | None = None
+    #: Id of the document that says it better now, of the same owner; it need not exist.
+    superseded_by: str | None = None
     #: Text for BM25, and for phrases of whole tokens; None in rows read back.
     body: str | None = None
     name_text: str | None = None
+
+
+class DocumentFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a chunk row repeats of its document, so that it can be ranked without the document's row.
+
+    Fields of `DocumentRow` and `ChunkRow` by the same names.
+    """
+
+    doc_type: str = "note"
+    source: str = "unknown"
+    health: float = 1.0
+    session: str | None = None
+    position: int | None = None
+    turn: str | None = None
+    superseded_by: str | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    valid_from: str | None = None
+    expires_at: str | None = None
+
+
+FACT_FIELDS = DocumentFacts.__struct_fields__
 
 
 class ChunkRow(OwnedRow, frozen=True, kw_only=True):
@@ -97,6 +129,18 @@ class ChunkRow(OwnedRow, frozen=True, kw_only=True):
     model_id: str
     chunker_version: str
     version: int
+    #: See `DocumentFacts`.
+    doc_type: str = "note"
+    source: str = "unknown"
+    health: float = 1.0
+    session: str | None = None
+    position: int | None = None
+    turn: str | None = None
+    superseded_by: str | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    valid_from: str | None = None
+    expires_at: str | None = None
     vector: list[float] | None = None
 
 
@@ -273,6 +317,10 @@ def owner_fields(namespace: Namespace) -> dict[str, Any]:
         "team_id": namespace.team_id,
         "scope": namespace.scope.value,
     }
+
+
+def facts_of(row: DocumentRow) -> DocumentFacts:
+    return DocumentFacts(**{name: getattr(row, name) for name in FACT_FIELDS})
 
 
 def owner_of(tenant_id: TenantId, source: Mapping[str, Any]) -> Namespace:

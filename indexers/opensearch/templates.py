@@ -131,7 +131,24 @@ _WORDS: dict[str, Any] = {
 }
 _TEXT: dict[str, Any] = _WORDS | {"fields": {"code": _CODE}}
 
-_DOCUMENTS: dict[str, Any] = {
+_FLOAT = {"type": "float"}
+_INTEGER = {"type": "integer"}
+#: What chunk rows repeat of their document: see DocumentFacts.
+_FACTS: dict[str, Any] = {
+    "doc_type": _KEYWORD,
+    "source": _KEYWORD,
+    "health": _FLOAT,
+    "session": _KEYWORD,
+    "position": _INTEGER,
+    "turn": _KEYWORD,
+    "superseded_by": _KEYWORD,
+    "created_at": _LENIENT_DATE,
+    "updated_at": _LENIENT_DATE,
+    "valid_from": _LENIENT_DATE,
+    "expires_at": _LENIENT_DATE,
+}
+
+_DOCUMENTS: dict[str, Any] = _FACTS | {
     "doc_id": _KEYWORD,
     "path": _KEYWORD | {"fields": {"text": _WORDS, "code": _CODE}},
     "vault_path": _STORED,
@@ -141,23 +158,19 @@ _DOCUMENTS: dict[str, Any] = {
     "name_keys": _KEYWORD,
     "title": _TEXT,
     "abstract": _STORED,
-    "doc_type": _KEYWORD,
-    "source": _KEYWORD,
     "tags": _KEYWORD | {"fields": {"text": _WORDS}},
     "category": _KEYWORD,
     "aliases": _TEXT,
     "terms": _KEYWORD,
     "language": _KEYWORD,
+    "health_reasons": _KEYWORD,
+    "speaker": _KEYWORD,
     "content_hash": _KEYWORD,
     "size": _LONG,
     "left_out_bytes": _LONG,
     "no_vector_reason": _KEYWORD,
     "warnings": _STORED,
-    "created_at": _LENIENT_DATE,
-    "updated_at": _LENIENT_DATE,
     "indexed_at": {"type": "date"},
-    "valid_from": _LENIENT_DATE,
-    "expires_at": _LENIENT_DATE,
     "moved_from": _KEYWORD,
     "version": _LONG,
     "event_id": _KEYWORD,
@@ -174,11 +187,11 @@ _DOCUMENTS: dict[str, Any] = {
     },
 }
 
-_CHUNKS: dict[str, Any] = {
+_CHUNKS: dict[str, Any] = _FACTS | {
     "doc_id": _KEYWORD,
-    "ordinal": {"type": "integer"},
-    "start": {"type": "integer"},
-    "end": {"type": "integer"},
+    "ordinal": _INTEGER,
+    "start": _INTEGER,
+    "end": _INTEGER,
     "heading_path": _STORED,
     "chunk_hash": _KEYWORD,
     "model_id": _KEYWORD,
@@ -225,7 +238,7 @@ _ENTITIES: dict[str, Any] = {
     "blocked": _BOOLEAN,
     "grams": _KEYWORD,
     "block": _KEYWORD,
-    "length": {"type": "integer"},
+    "length": _INTEGER,
 }
 
 _MENTIONS: dict[str, Any] = {
@@ -236,12 +249,12 @@ _MENTIONS: dict[str, Any] = {
     "label": _KEYWORD,
     "key": _KEYWORD,
     "surface": _KEYWORD,
-    "weight": {"type": "float"},
-    "start": {"type": "integer"},
-    "end": {"type": "integer"},
+    "weight": _FLOAT,
+    "start": _INTEGER,
+    "end": _INTEGER,
     "sentence": _STORED,
     "occurrences": {"type": "object", "enabled": False},
-    "count": {"type": "integer"},
+    "count": _INTEGER,
     "source": _KEYWORD,
     "version": _LONG,
 }
@@ -258,8 +271,8 @@ _RELATIONS: dict[str, Any] = {
     "object_label": _KEYWORD,
     "object_id": _KEYWORD,
     "quote": _STORED,
-    "start": {"type": "integer"},
-    "end": {"type": "integer"},
+    "start": _INTEGER,
+    "end": _INTEGER,
     "version": _LONG,
 }
 
@@ -270,7 +283,7 @@ _PROPOSALS: dict[str, Any] = {
     "other_id": _KEYWORD,
     "key": _KEYWORD,
     "other_key": _KEYWORD,
-    "similarity": {"type": "float"},
+    "similarity": _FLOAT,
     "reason": _KEYWORD,
 }
 
@@ -293,8 +306,8 @@ _EXTRACTIONS: dict[str, Any] = {
     "namespace": _KEYWORD,
     "version": _LONG,
     "fingerprint": _KEYWORD,
-    "mentions": {"type": "integer"},
-    "rejected": {"type": "integer"},
+    "mentions": _INTEGER,
+    "rejected": _INTEGER,
 }
 
 _CONTROL: dict[str, Any] = {

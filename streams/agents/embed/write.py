@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from indexers.domain.identity import ChunkId, DocumentId, Principal, chunk_id
@@ -133,6 +134,7 @@ def _chunk_write(document: Embedded, at: int, model_id: str) -> RowWrite:
         model_id=model_id,
         chunker_version=word.event.chunker_version,
         version=word.event.version,
+        **msgspec.structs.asdict(word.event.facts),
         vector=vector_json(document.vectors[at]),
     )
     row_id: ChunkId = chunk_id(word.doc_id, span.ordinal)

@@ -11,7 +11,7 @@ from indexers.linking.sources import ChangedDocument
 from indexers.linking.unlinked import NamesChanged
 from indexers.linking.unlinked_look import NamedText
 from indexers.opensearch.gate import RowWrite
-from indexers.opensearch.rows import DocumentRow, GateRow, Index
+from indexers.opensearch.rows import DocumentFacts, DocumentRow, GateRow, Index, facts_of
 from indexers.planning import PlannedDocument, Seen
 from streams.agents.ingest.decode import Arrival
 from streams.events import ChunkSpan, DocumentChanged, FileChange
@@ -130,6 +130,7 @@ def announcement(work: Work, inline_max_bytes: int) -> DocumentChanged:
         content_hash=work.row.content_hash,
         chunker_version=work.row.chunker_version,
         chunks=_spans(planned),
+        facts=DocumentFacts() if planned is None else facts_of(planned.row),
         text=text,
         moved_from=_other_side(work, "moved_from"),
         moved_to=_other_side(work, "moved_to"),
