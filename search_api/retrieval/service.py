@@ -61,6 +61,15 @@ class _Run:
     steps: _Steps
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedPage:
+    """The hits of a page with their rows, before anything of a file is read."""
+
+    shown: list[Candidate]
+    candidates: int
+    words_found: bool | None
+
+
 class SearchService:
     def __init__(
         self,
@@ -83,6 +92,22 @@ class SearchService:
         """ProblemError (422) for limits that only the settings know; Transient when the store is away."""
         with self._metrics.search_seconds.labels(mode="+".join(sorted(set(request.parts)))).time():
             return await self._search(principal, request)
+
+    async def ranked(self, principal: Principal, request: SearchRequest) -> RankedPage:
+        """The first page of `search` without its excerpts; errors as there."""
+        with self._metrics.search_seconds.labels(mode="+".join(sorted(set(request.parts)))).time():
+            size = self._page_size(request)
+            run = await self._run(principal, request)
+            ranking = self._ranking(run.recalled, request.parts)
+            ranked, records = run_stages(run.recalled.candidates, ranking)
+            with run.steps.timed("look_up"):
+                shown, _ = await self._page(principal, ranked, size)
+            self._count(records)
+            return RankedPage(
+                shown=shown,
+                candidates=len(ranked),
+                words_found=bool(run.recalled.keyword_hits) if "keyword" in request.parts else None,
+            )
 
     async def _search(self, principal: Principal, request: SearchRequest) -> SearchAnswer:
         size = self._page_size(request)
