@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from bench.cleaning import open_gate
@@ -19,7 +20,7 @@ from indexers.domain.chunking import embedding_text
 from indexers.domain.hashing import content_hash
 from indexers.domain.identity import Namespace, Principal, chunk_id
 from indexers.opensearch.gate import Gate, RowWrite
-from indexers.opensearch.rows import ChunkRow, Index, owner_fields
+from indexers.opensearch.rows import ChunkRow, Index, facts_of, owner_fields
 from indexers.planning import (
     FileContent,
     IndexVersions,
@@ -129,6 +130,7 @@ def _writes(
             model_id=embedder.model_id,
             chunker_version=note.row.chunker_version,
             version=VERSION,
+            **msgspec.structs.asdict(facts_of(note.row)),
             vector=_near(centre, rnd),
         )
         yield RowWrite(

@@ -8,22 +8,21 @@ from dataclasses import dataclass
 
 import msgspec
 
-from indexers.domain import chunking, hashing, links, markdown, names, title_names
+from indexers.domain import chunking, hashing, health, links, markdown, names, title_names
 from indexers.domain.identity import DocumentKey, LinkId, link_id
+from indexers.domain.names import NOTE_SUFFIXES
+from indexers.domain.sources import source_of
 from indexers.domain.text import decode_text
 from indexers.domain.title_names import names_of
 from indexers.opensearch.rows import DocumentRow, LinkRow, owner_fields
+from indexers.planned_chunks import PlannedChunk, plan_chunks
 from indexers.ports import TokenCounter
 from indexers.settings import IndexingSettings
 
-#: Files that say by their name where their text comes from.
-SOURCE_BY_NAME = {"identity": "identity.md", "user": "USER.md", "memory": "MEMORY.md"}
 #: Places kept of one edge; more of them tell a reader nothing new.
 OCCURRENCES_MAX = 100
-#: The spans travel in one event: of a file that is all headings, the chunks beyond this have no vector.
-SPANS_MAX_BYTES = 1_000_000
-SPAN_BYTES = 200
-WARNING_CHUNKS = "chunks_left_out"
+WARNING_HEALTH = "health_pattern_took_too_long"
+WARNING_SUPERSEDED_BY_ITSELF = "superseded_by_itself"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,15 +32,17 @@ class IndexVersions:
     parser: str
     chunker: str
     model_id: str
+    health: str
 
     @classmethod
     def of(cls, counter: TokenCounter, model_id: str, settings: IndexingSettings) -> IndexVersions:
         chunker = chunking.chunker_version(counter, settings.chunk_max_tokens)
-        return cls(parser=markdown.PARSER_VERSION, chunker=chunker, model_id=model_id)
+        health = settings.health.rules.fingerprint
+        return cls(parser=markdown.PARSER_VERSION, chunker=chunker, model_id=model_id, health=health)
 
     @property
     def fingerprint(self) -> str:
-        return hashing.versions_fingerprint(self.parser, self.chunker, self.model_id)
+        return hashing.versions_fingerprint(self.parser, self.chunker, self.model_id, self.health)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,15 +64,6 @@ class Seen:
     event_id: str
     modified_at: str | None = None
     moved_from: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedChunk:
-    ordinal: int
-    start: int
-    end: int
-    heading_path: tuple[str, ...]
-    chunk_hash: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,17 +97,16 @@ def plan_document(
     decoded = decode_text(content.head, max_bytes=settings.document_max_bytes)
     text = decoded.text if decoded.is_text else ""
     note = markdown.parse(text, path=seen.document.path, frontmatter_max_bytes=settings.frontmatter_max_bytes)
-    spans = chunking.chunk(note, counter=counter, max_tokens=settings.chunk_max_tokens)
-    chunks = _within_budget([_planned_chunk(note.text, span) for span in spans])
+    chunks, chunk_warnings = plan_chunks(note, counter=counter, max_tokens=settings.chunk_max_tokens)
     left_out = decoded.left_out_bytes + content.size - len(content.head)
     said = title_names.read_pieces(note.text, note.prose)
-    row = _document_row(seen, content, note, versions, indexed_at, left_out)
+    row = _judged(_document_row(seen, content, note, versions, indexed_at, left_out), settings)
     reason = None if chunks else ("empty" if decoded.is_text else "not_text")
-    warnings = sorted(
-        {*row.warnings, *decoded.warnings, *((WARNING_CHUNKS,) if len(chunks) < len(spans) else ())}
-    )
     row = msgspec.structs.replace(
-        row, no_vector_reason=reason, warnings=warnings, name_text=title_names.indexed_text(said)
+        row,
+        no_vector_reason=reason,
+        warnings=sorted({*row.warnings, *decoded.warnings, *chunk_warnings}),
+        name_text=title_names.indexed_text(said),
     )
     return PlannedDocument(
         row=row,
@@ -133,26 +124,6 @@ def said_of(key: DocumentKey, content: FileContent, settings: IndexingSettings) 
     text = decoded.text if decoded.is_text else ""
     note = markdown.parse(text, path=key.path, frontmatter_max_bytes=settings.frontmatter_max_bytes)
     return SaidText(text=note.text, said=title_names.read_pieces(note.text, note.prose))
-
-
-def _within_budget(chunks: Sequence[PlannedChunk]) -> tuple[PlannedChunk, ...]:
-    used = 0
-    for at, chunk in enumerate(chunks):
-        used += SPAN_BYTES + sum(len(heading.encode()) + 3 for heading in chunk.heading_path)
-        if used > SPANS_MAX_BYTES:
-            return tuple(chunks[:at])
-    return tuple(chunks)
-
-
-def _planned_chunk(text: str, span: chunking.Chunk) -> PlannedChunk:
-    embedded = chunking.embedding_text(span.heading_path, text[span.start : span.end])
-    return PlannedChunk(
-        ordinal=span.ordinal,
-        start=span.start,
-        end=span.end,
-        heading_path=tuple(span.heading_path),
-        chunk_hash=chunking.chunk_hash(embedded),
-    )
 
 
 def _document_row(
@@ -180,7 +151,7 @@ def _document_row(
         title=note.title,
         abstract=note.abstract,
         doc_type=front.doc_type or "note",
-        source=front.source or SOURCE_BY_NAME.get(keys.name_key, "unknown"),
+        source=source_of(front.source, keys.name_key),
         tags=list(note.tags),
         category=front.category,
         aliases=list(front.aliases),
@@ -196,6 +167,11 @@ def _document_row(
         indexed_at=indexed_at,
         valid_from=front.valid_from,
         expires_at=front.expires_at,
+        session=front.session,
+        position=front.position,
+        speaker=front.speaker,
+        turn=turn_of(front.session, front.position),
+        superseded_by=_superseded_by(seen.document, front.superseded_by),
         moved_from=moved_from,
         version=seen.version,
         event_id=seen.event_id,
@@ -205,6 +181,32 @@ def _document_row(
         tombstone_until=None,
         body=unicodedata.normalize("NFC", note.text[note.body_start :]),
     )
+
+
+def _judged(row: DocumentRow, settings: IndexingSettings) -> DocumentRow:
+    """With health and its reasons; a document that says that it supersedes itself is superseded by nothing."""
+    found = health.assess(row.doc_type, row.body or "", row.tags, settings.health.rules)
+    itself = row.superseded_by == row.doc_id
+    warnings = [WARNING_HEALTH] * bool(found.timed_out) + [WARNING_SUPERSEDED_BY_ITSELF] * itself
+    return msgspec.structs.replace(
+        row,
+        health=found.value,
+        health_reasons=[str(reason) for reason in found.reasons],
+        superseded_by=None if itself else row.superseded_by,
+        warnings=[*row.warnings, *warnings],
+    )
+
+
+def turn_of(session: str | None, position: int | None) -> str | None:
+    """What the turns before and after are found by: `{session}#{position}`."""
+    return None if session is None or position is None else f"{session}#{position}"
+
+
+def _superseded_by(document: DocumentKey, written: str | None) -> str | None:
+    """A path becomes the id that its document has, or would have, with the same owner."""
+    if written is None or not written.casefold().endswith(NOTE_SUFFIXES):
+        return written
+    return document.namespace.document(written).doc_id
 
 
 def _link_rows(seen: Seen, found: Sequence[markdown.FoundLink]) -> dict[LinkId, LinkRow]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
 
+from indexers.domain.frontmatter import DOC_TYPES, DocType
+from indexers.domain.health import BUILT_IN, RULE_NAMES, HealthRules, Rule, check_patterns
 from indexers.domain.identity import LABEL_PATTERN, AgentId, Namespace, Scope, TeamId, TenantId
 
 Label = Annotated[str, Field(pattern=f"^{LABEL_PATTERN}$")]
+Patterns = Annotated[tuple[str, ...], AfterValidator(check_patterns)]
 
 
 class Section(BaseModel):
@@ -68,7 +72,88 @@ class ExtractorSettings(Section):
     cpu_affinity: tuple[int, ...] = Field((), description="Cores the model is pinned to; empty: not pinned.")
 
 
+class HealthRule(Section):
+    """One rule and the types of documents that it judges."""
+
+    penalty: float = Field(ge=0, le=1, description="What it takes off the health; 0: never.")
+    doc_types: tuple[DocType, ...] = Field(("memory",), description="Types of documents that it judges.")
+
+
+class LengthRule(HealthRule):
+    characters: int = Field(ge=0, description="The length in question; wide (East Asian) ones count as two.")
+
+
+class PatternsRule(HealthRule):
+    patterns: Patterns | None = Field(None, description="Regular expressions; empty: the built-in ones.")
+
+
+class PenaltyOverride(Section):
+    """Another rule's value for one type of document, which the rule then judges; what is left out stays."""
+
+    penalty: float | None = Field(None, ge=0, le=1)
+
+
+class LengthOverride(PenaltyOverride):
+    characters: int | None = Field(None, ge=0)
+
+
+class PatternsOverride(PenaltyOverride):
+    patterns: Patterns | None = None
+
+
+class HealthOverride(Section):
+    short: LengthOverride | None = None
+    long: LengthOverride | None = None
+    transient: PatternsOverride | None = None
+    reference: PatternsOverride | None = None
+    untagged: PenaltyOverride | None = None
+
+
+class HealthSettings(Section):
+    """Rules of DESIGN §7: what makes a text less fit to be found again. `rules` is what the domain works with."""
+
+    start: float = Field(1.0, gt=0, le=1, description="Health of a document that breaks no rule.")
+    floor: float = Field(0.1, ge=0, le=1, description="No document's health is below.")
+    short: LengthRule = LengthRule(penalty=0.4, characters=30)
+    long: LengthRule = LengthRule(penalty=0.2, characters=500)
+    transient: PatternsRule = PatternsRule(penalty=0.35)
+    reference: PatternsRule = PatternsRule(penalty=0.4)
+    untagged: HealthRule = HealthRule(penalty=0.15)
+    overrides: dict[DocType, HealthOverride] = Field(
+        default_factory=dict,
+        description="Type of document → rule → penalty, characters or patterns of its own.",
+    )
+
+    @model_validator(mode="after")
+    def _floor_under_start(self) -> HealthSettings:
+        if self.floor > self.start:
+            msg = f"floor {self.floor} is above start {self.start}"
+            raise ValueError(msg)
+        return self
+
+    @cached_property
+    def rules(self) -> HealthRules:
+        by_doc_type: dict[str, tuple[Rule, ...]] = {
+            doc_type: self._rules_of(doc_type) for doc_type in DOC_TYPES
+        }
+        return HealthRules(start=self.start, floor=self.floor, by_doc_type=by_doc_type)
+
+    def _rules_of(self, doc_type: DocType) -> tuple[Rule, ...]:
+        overrides = self.overrides.get(doc_type, HealthOverride())
+        found: list[Rule] = []
+        for name in RULE_NAMES:
+            base: HealthRule = getattr(self, name)
+            override: PenaltyOverride | None = getattr(overrides, name)
+            if override is None and doc_type not in base.doc_types:
+                continue
+            values = base.model_dump(exclude={"doc_types"}, exclude_none=True)
+            values |= {} if override is None else override.model_dump(exclude_none=True)
+            found.append(Rule(name=name, **({"patterns": BUILT_IN.get(name, ())} | values)))
+        return tuple(found)
+
+
 class IndexingSettings(Section):
+    health: HealthSettings = HealthSettings()
     inline_max_bytes: int = Field(262_144, ge=1_024, description="Larger files travel as a reference, bytes.")
     document_max_bytes: int = Field(
         262_144, ge=4_096, description="Text indexed of one file, bytes; the rest is left out and counted."

@@ -21,7 +21,7 @@ from indexers.domain.hashing import content_hash
 from indexers.domain.identity import AgentId, DocumentId, Principal, TeamId, TenantId, chunk_id
 from indexers.embedders.factory import load_embedder
 from indexers.opensearch.gate import Gate, RowRef, RowWrite
-from indexers.opensearch.rows import ChunkRow, DocumentRow, Index, LinkRow, owner_fields
+from indexers.opensearch.rows import ChunkRow, DocumentRow, Index, LinkRow, facts_of, owner_fields
 from indexers.ports import Embedder
 from indexers.settings import (
     EmbedderSettings,
@@ -234,6 +234,7 @@ def _chunk_rows(root: VaultRoot, plan: planning.PlannedDocument, version: int) -
             model_id=embedder().model_id,
             chunker_version="test",
             version=version,
+            **msgspec.structs.asdict(facts_of(plan.row)),
             vector=vector.tolist(),
         )
         for chunk, vector in zip(plan.chunks, vectors, strict=True)

@@ -1,8 +1,6 @@
 """Frontmatter: YAML read as strings, never as dates, numbers or booleans.
 
-Read from parser events, so that neither anchors nor nesting can blow up: an alias stands only for a scalar,
-nesting is limited. Nearly-YAML (`title: Phase: two`) is read key by key. A block that is no mapping is body
-text.
+Nearly-YAML (`title: Phase: two`) is read key by key. A block that is no mapping is body text.
 """
 
 from __future__ import annotations
@@ -10,18 +8,18 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Final, Literal, get_args
+from uuid import UUID
 
-import yaml
-
-from indexers.domain.names import fold
+from indexers.domain.frontmatter_yaml import KEY_LINE, Value, read_lines, read_yaml
+from indexers.domain.identity import normalise_path
+from indexers.domain.names import NOTE_SUFFIXES, fold, with_suffix
 from indexers.domain.text import REPLACEMENT, storable
 
-#: A value of the block: a string, or the strings of a list (deeper values are left out).
-Value = str | tuple[str, ...]
-
-DOC_TYPES = ("note", "memory", "context", "skill", "session_summary")
+DocType = Literal["note", "memory", "context", "skill", "session_summary"]
+DOC_TYPES: Final[tuple[DocType, ...]] = get_args(DocType)
 
 WARNING_NOT_YAML = "frontmatter_not_yaml"
 WARNING_NEARLY_YAML = "frontmatter_nearly_yaml"
@@ -29,30 +27,24 @@ WARNING_TOO_LARGE = "frontmatter_too_large"
 WARNING_REPLACED = "frontmatter_characters_replaced"
 WARNING_INVALID_DATE = "frontmatter_invalid_date"
 WARNING_UNKNOWN_DOC_TYPE = "frontmatter_unknown_doc_type"
+WARNING_INVALID_POSITION = "frontmatter_invalid_position"
+WARNING_INVALID_SUPERSEDED_BY = "frontmatter_invalid_superseded_by"
 
-_MAX_DEPTH = 16
+#: What the index's integers hold.
+POSITION_MAX = 2**31 - 1
+
 _MAX_ITEMS = 200
 _MAX_CHARACTERS = 500
 _FENCE = re.compile(r"\ufeff?---[ \t]*(?:\r\n?|\n)")
 _CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)", re.MULTILINE)
-_KEY_LINE = re.compile(r"([^\W\d][\w .-]{0,63}):(?:[ \t]+(.*)|[ \t]*)$")
-_CONTINUATION = re.compile(r"[ \t]|-(?:[ \t]|$)|#|$")
+_DIGITS = re.compile(r"[0-9]{1,10}")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NULLS = frozenset({"", "~", "null", "none"})
-
-_SYNONYMS = {
-    "tag": "tags",
-    "alias": "aliases",
-    "created_at": "created",
-    "date": "created",
-    "updated_at": "updated",
-    "modified": "updated",
-    "type": "doc_type",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frontmatter:
-    """Metadata of a note. Dates are ISO 8601; tags are folded (`Harbour` and `harbour` are one tag)."""
+    """Metadata of a note. Dates are ISO 8601; tags and the category are folded (`Harbour` and `harbour` are one)."""
 
     title: str | None = None
     tags: tuple[str, ...] = ()
@@ -64,6 +56,12 @@ class Frontmatter:
     updated: str | None = None
     valid_from: str | None = None
     expires_at: str | None = None
+    #: The conversation or log that this is a part of, its place there from 0 on, and who says it.
+    session: str | None = None
+    position: int | None = None
+    speaker: str | None = None
+    #: A document's id, or a path from the vault's root with its suffix.
+    superseded_by: str | None = None
     #: Where the body begins: 0, or behind the closing fence.
     body_start: int = 0
     warnings: tuple[str, ...] = ()
@@ -79,9 +77,9 @@ def read_frontmatter(text: str, *, max_bytes: int) -> Frontmatter:
         return Frontmatter(warnings=(WARNING_TOO_LARGE,))
     block = text[start:end]
     warnings: list[str] = []
-    values = _read_yaml(block)
+    values = read_yaml(block)
     if values is None:
-        values = _read_lines(block)
+        values = read_lines(block)
         warnings.append(WARNING_NEARLY_YAML if values is not None else WARNING_NOT_YAML)
     if values is None:
         return Frontmatter(warnings=tuple(warnings))
@@ -92,7 +90,7 @@ def likely_body_start(text: str) -> int:
     """As `read_frontmatter` says it, without reading the values: a block that has a key is frontmatter."""
     span = _block_span(text)
     if span is None or not any(
-        _KEY_LINE.match(line) for line in text[span[0] : span[1]].splitlines()[:_MAX_ITEMS]
+        KEY_LINE.match(line) for line in text[span[0] : span[1]].splitlines()[:_MAX_ITEMS]
     ):
         return 0
     return span[2]
@@ -116,17 +114,22 @@ def _frontmatter(written: dict[str, Value], body_start: int, warnings: list[str]
     if doc_type is not None and doc_type not in DOC_TYPES:
         warnings.append(WARNING_UNKNOWN_DOC_TYPE)
         doc_type = None
+    category = _scalar(values.get("category"))
     return Frontmatter(
         title=_scalar(values.get("title")),
         tags=unique(normalise_tag(tag) for tag in _items(values.get("tags"), r"[,\s]+")),
         aliases=unique(_items(values.get("aliases"), r",")),
-        category=_scalar(values.get("category")),
+        category=None if category is None else fold(category),
         doc_type=doc_type,
         source=_scalar(values.get("source")),
         created=_date(values.get("created"), warnings),
         updated=_date(values.get("updated"), warnings),
         valid_from=_date(values.get("valid_from"), warnings),
         expires_at=_date(values.get("expires_at"), warnings),
+        session=_scalar(values.get("session")),
+        position=_position(values.get("position"), warnings),
+        speaker=_scalar(values.get("speaker")),
+        superseded_by=_superseded_by(values.get("superseded_by"), warnings),
         body_start=body_start,
         warnings=tuple(dict.fromkeys(warnings)),
     )
@@ -176,94 +179,32 @@ def _date(value: Value | None, warnings: list[str]) -> str | None:
     return None
 
 
-def _key(written: str) -> str:
-    name = fold(written.strip()).replace("-", "_").replace(" ", "_")
-    return _SYNONYMS.get(name, name)
-
-
-def _put(values: dict[str, Value], written: str, value: Value | None) -> None:
-    """A key's own name wins over its synonyms (`created` over `date`), else the first one written."""
-    if value is None:
-        return
-    key = _key(written)
-    if key not in values or fold(written.strip()) == key:
-        values[key] = value
-
-
-@dataclass(slots=True)
-class _Reader:
-    """Values from YAML events; `yaml.YAMLError` where the block isn't readable."""
-
-    events: Iterator[yaml.events.Event]
-    scalars: dict[str, str] = field(default_factory=dict)
-
-    def mapping(self) -> dict[str, Value] | None:
-        values: dict[str, Value] = {}
-        while not isinstance(event := next(self.events), yaml.events.MappingEndEvent):
-            key = self.value(event, 1)
-            value = self.value(next(self.events), 1)
-            if isinstance(key, str):
-                _put(values, key, value)
-        return values
-
-    def value(self, event: yaml.events.Event, depth: int) -> Value | None:
-        if depth > _MAX_DEPTH:
-            raise yaml.YAMLError(f"nested deeper than {_MAX_DEPTH}")
-        match event:
-            case yaml.events.ScalarEvent():
-                if event.anchor is not None:
-                    self.scalars[event.anchor] = event.value
-                return str(event.value)
-            case yaml.events.AliasEvent():
-                return self.scalars.get(event.anchor or "")
-            case yaml.events.SequenceStartEvent():
-                items = []
-                while not isinstance(item := next(self.events), yaml.events.SequenceEndEvent):
-                    items.append(self.value(item, depth + 1))
-                return tuple(item for item in items if isinstance(item, str))
-        while not isinstance(item := next(self.events), yaml.events.MappingEndEvent):
-            self.value(item, depth + 1)
+def _position(value: Value | None, warnings: list[str]) -> int | None:
+    text = _scalar(value)
+    if text is None:
         return None
+    if _DIGITS.fullmatch(text) is None or int(text) > POSITION_MAX:
+        warnings.append(WARNING_INVALID_POSITION)
+        return None
+    return int(text)
 
 
-def _read_yaml(block: str) -> dict[str, Value] | None:
+def _superseded_by(value: Value | None, warnings: list[str]) -> str | None:
+    """Brackets of a wikilink, its display text and heading are left off."""
+    text = _scalar(value)
+    if text is None:
+        # YAML takes a wikilink without quotes for a list of lists, of which no string is left.
+        warnings.extend([WARNING_INVALID_SUPERSEDED_BY] if value == () else [])
+        return None
     try:
-        events = yaml.parse(block, Loader=yaml.BaseLoader)
-        for event in events:
-            if isinstance(event, yaml.events.StreamEndEvent):
-                return {}  # blank, or comments only
-            if isinstance(event, yaml.events.MappingStartEvent):
-                reader = _Reader(events)
-                values = reader.mapping()
-                if isinstance(next(events), yaml.events.DocumentEndEvent):
-                    list(events)  # errors behind the mapping count too
-                    return values
-                return None
-            if isinstance(event, yaml.events.NodeEvent):
-                return None
-    except (yaml.YAMLError, ValueError, IndexError, StopIteration):
+        return str(UUID(text)) if _UUID.fullmatch(text) else _note_path(text)
+    except ValueError:
+        warnings.append(WARNING_INVALID_SUPERSEDED_BY)
         return None
-    return None
 
 
-def _read_lines(block: str) -> dict[str, Value] | None:
-    """Key by key: a line is `key: value`, or belongs to the key above (indented, a list item, a comment)."""
-    entries: list[tuple[str, str, list[str]]] = []
-    for line in block.splitlines():
-        match = _KEY_LINE.match(line)
-        if match is not None:
-            entries.append((match[1], (match[2] or "").strip(), [line]))
-        elif _CONTINUATION.match(line) and (entries or not line.strip() or line.startswith("#")):
-            if entries:
-                entries[-1][2].append(line)
-        else:
-            return None
-    values: dict[str, Value] = {}
-    for written, first, lines in entries:
-        alone = _read_yaml("\n".join(lines))
-        if alone:
-            for key, value in alone.items():
-                values.setdefault(key, value)
-        elif alone is None:
-            _put(values, written, first.strip("\"'"))
-    return values or None
+def _note_path(text: str) -> str:
+    linked = text.startswith("[[") and text.endswith("]]")
+    target = re.split(r"[|#]", text[2:-2])[0].strip() if linked else text
+    path = normalise_path(target.lstrip("/"))
+    return path if path.casefold().endswith(NOTE_SUFFIXES) else with_suffix(path)

@@ -45,9 +45,9 @@ def text_hash(text: str) -> str:
     return content_hash(text.encode("utf-8", "surrogatepass"))
 
 
-def versions_fingerprint(parser: str, chunker: str, model_id: str) -> str:
+def versions_fingerprint(parser: str, chunker: str, model_id: str, health: str) -> str:
     """Everything but the bytes that decides what is stored: another fingerprint means index again."""
-    return f"{parser}|{chunker}|{model_id}"
+    return f"{parser}|{chunker}|{model_id}|{health}"
 
 
 def decide(
@@ -55,9 +55,9 @@ def decide(
 ) -> Decision:
     """Gate an upsert (`content_hash`) or a deletion (None) against what is indexed.
 
-    Newer wins, ties by event id. The very event that the row names is done, unless parser, chunker or model
-    are others now. A deletion of an unknown document is work too: its tombstone keeps a late update out. So is
-    a newer deletion of a deleted one: its tombstone must keep out what came between the two.
+    Newer wins, ties by event id. The very event that the row names is done, unless parser, chunker, model or
+    health rules are others now. A deletion of an unknown document is work too: its tombstone keeps a late update
+    out. So is a newer deletion of a deleted one: its tombstone must keep out what came between the two.
     """
     if row is None:
         return Decision.INDEX

@@ -165,7 +165,7 @@ class GateRow(OwnedRow, frozen=True, kw_only=True):
 
     doc_id: str
     content_hash: str
-    #: Parser, chunker and model versions in one string; another string means: index again.
+    #: Parser, chunker, model and health rules in one string; another string means: index again.
     versions: str
     version: int
     event_id: str

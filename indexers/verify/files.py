@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from indexers.domain.identity import DocumentId, chunk_id
 from indexers.domain.links import Resolution
 from indexers.opensearch.rows import (
+    FACT_FIELDS,
     ChunkRow,
     DocumentRow,
     ExtractionRow,
@@ -16,16 +17,20 @@ from indexers.opensearch.rows import (
     MentionRow,
     RelationRow,
 )
-from indexers.planning import IndexVersions, PlannedChunk, PlannedDocument
+from indexers.planned_chunks import PlannedChunk
+from indexers.planning import IndexVersions, PlannedDocument
 from indexers.verify.report import VerifyReport
 
 #: What the vault's bytes and path decide alone: neither event, clock, modification time nor former names.
 DOCUMENT_FIELDS = (
     "path", "path_key", "name_key", "alias_keys", "title", "abstract", "doc_type", "source", "tags",
     "category", "aliases", "terms", "language", "content_hash", "size", "left_out_bytes", "no_vector_reason",
-    "warnings", "name_keys", "created_at", "valid_from", "expires_at", "parser_version", "chunker_version", "deleted",
+    "warnings", "name_keys", "health", "health_reasons", "session", "position", "speaker", "turn", "superseded_by",
+    "created_at", "valid_from", "expires_at", "parser_version", "chunker_version", "deleted",
 )  # fmt: skip
-CHUNK_FIELDS = ("start", "end", "heading_path", "chunk_hash", "model_id", "chunker_version", "version")
+CHUNK_FIELDS = (
+    "start", "end", "heading_path", "chunk_hash", "model_id", "chunker_version", "version", *FACT_FIELDS,
+)  # fmt: skip
 LINK_FIELDS = ("from_path", "target", "target_key", "target_name_key", "link_type", "occurrences")
 
 
@@ -104,7 +109,7 @@ def _compare_chunks(
         row = stored.chunks.get(row_id)
         if row is None:
             report.add("missing_chunk", path, f"chunk {chunk.ordinal}")
-        elif differing := _chunk_differences(chunk, row, stored.row.version, versions):
+        elif differing := _chunk_differences(chunk, row, stored.row, versions):
             report.add("stale_chunk", path, f"chunk {chunk.ordinal} differs in {', '.join(differing)}")
     for foreign in sorted(set(stored.chunks) - set(due)):
         row = stored.chunks[foreign]
@@ -117,17 +122,18 @@ def _compare_chunks(
 
 
 def _chunk_differences(
-    chunk: PlannedChunk, row: ChunkRow, version: int, versions: IndexVersions
+    chunk: PlannedChunk, row: ChunkRow, document: DocumentRow, versions: IndexVersions
 ) -> list[str]:
-    due = {
+    due: dict[str, object] = {
         "start": chunk.start,
         "end": chunk.end,
         "heading_path": list(chunk.heading_path),
         "chunk_hash": chunk.chunk_hash,
         "model_id": versions.model_id,
         "chunker_version": versions.chunker,
-        "version": version,
+        "version": document.version,
     }
+    due |= {name: getattr(document, name) for name in FACT_FIELDS}
     return [name for name in CHUNK_FIELDS if getattr(row, name) != due[name]]
 
 

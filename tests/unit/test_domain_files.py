@@ -52,7 +52,7 @@ def test_the_hash_gate(
 
 def test_hashes_are_of_the_raw_bytes() -> None:
     assert content_hash(b"") == "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-    assert versions_fingerprint("p1", "c1", "m1") == "p1|c1|m1"
+    assert versions_fingerprint("p1", "c1", "m1", "h1") == "p1|c1|m1|h1"
 
 
 @pytest.mark.parametrize(
