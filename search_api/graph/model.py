@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, get_args
 
 import msgspec
 
@@ -21,26 +20,37 @@ from indexers.domain.identity import (
     relation_id,
 )
 from indexers.opensearch.rows import Index
+from search_api.graph.kinds import (
+    FIELD_KINDS,
+    GRAPH_PARTS,
+    LINK_KINDS,
+    EdgeKind,
+    GraphPart,
+    LinkKind,
+    is_name,
+    name_node,
+)
+from search_api.graph.rules import GraphRules
 
-GraphPart = Literal["named", "walk", "entities", "neighbours", "session", "pagerank", "hop"]
-EdgeKind = Literal[
-    "wikilink", "embed", "reference", "unlinked_mention", "mention", "relation", "session",
-    "tags", "category", "terms",
-]  # fmt: skip
-LinkKind = Literal["wikilink", "embed", "reference", "unlinked_mention"]
-
-GRAPH_PARTS: Final[tuple[GraphPart, ...]] = get_args(GraphPart)
-LINK_KINDS: Final[frozenset[EdgeKind]] = frozenset(get_args(LinkKind))
-FIELD_KINDS: Final[frozenset[EdgeKind]] = frozenset(("tags", "category", "terms"))
-_NAME_MARK = "\n"
-
-
-def name_node(label: str, key: str) -> str:
-    return f"{label}{_NAME_MARK}{key}"
-
-
-def is_name(node: str) -> bool:
-    return _NAME_MARK in node
+__all__ = [
+    "FIELD_KINDS",
+    "GRAPH_PARTS",
+    "LINK_KINDS",
+    "Edge",
+    "EdgeContext",
+    "EdgeKind",
+    "GraphPart",
+    "GraphRules",
+    "LinkKind",
+    "NameNode",
+    "Reached",
+    "SeedRow",
+    "Seeds",
+    "Step",
+    "Subgraph",
+    "is_name",
+    "name_node",
+]
 
 
 class Edge(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -130,80 +140,6 @@ class Seeds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GraphRules:
-    """Depths, decays, caps and switches. `search.graph_*` and the options of a request make it."""
-
-    off: frozenset[GraphPart] = frozenset()
-    #: Round trips of the expansion, and the longest walk in edges. 0..3
-    depth: int = 2
-    #: Documents and titles from which the expansion and every part but pagerank start, best first.
-    seeds: int = 20
-
-    # What the expansion reads
-    edges_max: int = 3_000
-    #: Documents and names whose edges the second and third hop read.
-    frontier_max: int = 40
-    names_max: int = 80
-    #: Of one document: its links (strongest kinds first), links to it; mentions (most certain first).
-    links_from_max: int = 40
-    links_to_max: int = 40
-    names_per_document: int = 20
-    #: Of one name: documents that say it, most certain first.
-    documents_per_name: int = 10
-    #: What more documents say than this is no entity to walk over; 0: no bound.
-    name_documents_max: int = 0
-
-    # Weights of edges, 0..1
-    wikilink: float = 1.0
-    embed: float = 1.0
-    reference: float = 1.0
-    unlinked_mention: float = 0.9
-    relation: float = 1.0
-
-    # walk
-    decay: tuple[float, ...] = (1.0, 0.5, 0.25)
-    #: Against the direction of a link, in walk and pagerank.
-    backward: float = 0.5
-    # entities: of one entity hop (memory → name → memory), and of a relation between two names on the way
-    entity_decay: float = 1.0
-    relation_decay: float = 0.5
-    # neighbours
-    neighbour_seeds: int = 5
-    neighbours_max: int = 10
-    shared_tags: int = 2
-    shared_terms: int = 3
-    tags_value: float = 1.0
-    category_value: float = 0.7
-    terms_value: float = 0.5
-    # session: values of the next and the previous turn; of the k-th divided by k
-    session_seeds: int = 20
-    session_span: int = 1
-    session_next: float = 1.0
-    session_previous: float = 0.5
-    # pagerank
-    restart: float = 0.3
-    rounds: int = 15
-    pagerank_seeds: int = 20
-    seed_power: float = 2.0
-    #: Mass of a title or an entity that the question names, beside a recall score of 1.
-    named_mass: float = 1.0
-    name_mass: float = 1.0
-    #: Share of a document's mass that goes over its links; the rest goes over its names.
-    link_share: float = 0.5
-    # hop: value = hop_base × (hop_floor + (1 − hop_floor) × own recall score) × parent's share
-    hop_parents: int = 4
-    hop_base: float = 0.9
-    hop_floor: float = 0.5
-
-    def is_on(self, part: GraphPart) -> bool:
-        return part not in self.off
-
-    def link_weight(self, kind: LinkKind) -> float:
-        weight: float = getattr(self, kind)
-        return weight
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Subgraph:
     """Edges around the seeds, each once, in a fixed order; no blocked name, no link without a target."""
 
@@ -213,21 +149,34 @@ class Subgraph:
     versions: Mapping[str, int] = field(default_factory=dict)
     #: Documents that the principal may see: what idf counts against.
     documents: int = 0
-    #: Rows or nodes that a cap left out, by cap.
+    #: What caps left out, by cap: edges, names, documents; of `*_page` how many answers were full.
     truncated: Mapping[str, int] = field(default_factory=dict)
     #: Edges that were dropped since their document has moved on.
     stale: int = 0
     round_trips: int = 0
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One edge of a path, as walked: from `source` to `target`. `backward`: the edge says the opposite way."""
+class Step(msgspec.Struct, frozen=True, gc=False):
+    """One edge of a path, as walked; `backward`: against the way that it says."""
 
-    kind: EdgeKind
-    source: str
-    target: str
+    edge: Edge
     backward: bool = False
-    row_id: str = ""
+
+    @property
+    def kind(self) -> EdgeKind:
+        return self.edge.kind
+
+    @property
+    def source(self) -> str:
+        return self.edge.target if self.backward else self.edge.source
+
+    @property
+    def target(self) -> str:
+        return self.edge.source if self.backward else self.edge.target
+
+    @property
+    def row_id(self) -> str:
+        return self.edge.row_id
 
 
 class Reached(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -237,17 +186,9 @@ class Reached(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     value: float
     #: Before it was brought to 0..1; equal where nothing had to be.
     raw: float
-    #: From a seed, empty where the document is one itself or is named by the question.
+    #: From a seed (a document, or a name that the question says). Empty: named by the question, or of pagerank,
+    #: whose paths `paths.paths_to` finds for the documents that are shown.
     path: tuple[Step, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextRef:
-    """A row that a shown path goes over."""
-
-    index: Index
-    row_id: str
-    said_by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,25 @@
+"""Kinds of edges and parts, and how nodes are written."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, get_args
+
+GraphPart = Literal["named", "walk", "entities", "neighbours", "session", "pagerank", "hop"]
+EdgeKind = Literal[
+    "wikilink", "embed", "reference", "unlinked_mention", "mention", "relation", "session",
+    "tags", "category", "terms",
+]  # fmt: skip
+LinkKind = Literal["wikilink", "embed", "reference", "unlinked_mention"]
+
+GRAPH_PARTS: Final[tuple[GraphPart, ...]] = get_args(GraphPart)
+LINK_KINDS: Final[frozenset[EdgeKind]] = frozenset(get_args(LinkKind))
+FIELD_KINDS: Final[frozenset[EdgeKind]] = frozenset(("tags", "category", "terms"))
+_NAME_MARK = "\n"
+
+
+def name_node(label: str, key: str) -> str:
+    return f"{label}{_NAME_MARK}{key}"
+
+
+def is_name(node: str) -> bool:
+    return _NAME_MARK in node
