@@ -1,0 +1,198 @@
+"""Ranked documents and their units → a context within a budget of tokens. Pure, but for the counter it is given.
+
+The budget goes first to one line (L0) of every document in the order of the ranking, as many as fit; then, to the
+documents whose text was read, in rounds: the best part of each; what else of them was found, best first; the
+neighbours of what is shown. What is shown is counted as a whole at the end: it never exceeds the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from search_api.context.accounts import Accounts, Count, Source
+from search_api.context.excerpts import Excerpt, Place, Repeat, Shown
+from search_api.context.rendering import head, section, whole
+from search_api.context.units import Unit
+
+#: A part is shown beside the best one of its document when it has at least this share of its score.
+WORTH_SHARE: Final = 0.35
+#: Shorter pieces of a part that doesn't fit say too little.
+PIECE_CHARS_LEAST: Final = 40
+_TRIES: Final = 3
+_AIM: Final = 0.9
+_BATCH: Final = 16
+
+
+class BudgetTooSmallError(Exception):
+    """Not even the first document's line fits; it has so many tokens."""
+
+    def __init__(self, needed: int) -> None:
+        super().__init__(needed)
+        self.needed = needed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """`source` as it stands in the context."""
+
+    source: Source
+    excerpts: tuple[Excerpt, ...]
+    repeats: tuple[Repeat, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembled:
+    """`tokens` of `text`, counted over the whole; documents beyond `taken` found no room."""
+
+    text: str
+    tokens: int
+    taken: tuple[Taken, ...]
+
+
+def assemble(sources: Sequence[Source], *, count: Count, budget: int, document_tokens: int) -> Assembled:
+    """`document_tokens`: most that the excerpts of one document may take. Raises BudgetTooSmallError."""
+    shown = Shown()
+    work = _Work(sources, budget, document_tokens, count, shown, Accounts(sources, count, shown))
+    work.take_lines()
+    work.take_best()
+    work.take_others()
+    work.take_neighbours()
+    return work.fitted()
+
+
+@dataclass(slots=True)
+class _Work:
+    sources: Sequence[Source]
+    budget: int
+    document_tokens: int
+    count: Count
+    shown: Shown
+    accounts: Accounts
+    #: How many of the documents are taken.
+    documents: int = 0
+    #: In the order in which they were taken: the last go first when the whole is too long.
+    order: list[Place] = field(default_factory=list)
+    #: By document: units that others say.
+    unsaid: dict[int, list[Unit]] = field(default_factory=dict)
+
+    def take_lines(self) -> None:
+        heads = [head(source.line) for source in self.sources]
+        self.accounts.learn(heads)
+        for number in range(len(heads)):
+            self.accounts.settle(number)
+            if self.accounts.used > self.budget:
+                self.accounts.forget(number)
+                break
+            self.documents += 1
+        while self.documents and self._exact()[1] > self.budget:
+            self.documents -= 1
+            self.accounts.forget(self.documents)
+        if self.sources and not self.documents:
+            raise BudgetTooSmallError(self.accounts.tokens(heads[0]))
+
+    def take_best(self) -> None:
+        """The best part of each document, or as much of it as fits."""
+        best = [(n, min(units, key=lambda unit: (-unit.score, unit.number))) for n, units in self._units()]
+        self.accounts.learn(unit.text for _, unit in best)
+        for number, unit in best:
+            self._take(number, unit, narrows=True)
+
+    def take_others(self) -> None:
+        """What else was found, by the scores of document and part."""
+        rest = [
+            (-self.sources[number].score * unit.score, number, unit.number, unit)
+            for number, units in self._units()
+            for unit in _worth_showing(units)
+        ]
+        rest.sort(key=lambda one: one[:3])
+        for start in range(0, len(rest), _BATCH):
+            batch = rest[start : start + _BATCH]
+            self.accounts.learn(unit.text for *_, unit in batch)
+            for _, number, _, unit in batch:
+                self._take(number, unit)
+
+    def take_neighbours(self) -> None:
+        """What follows an excerpt, then what goes before it, in its section: a step each."""
+        for number, units in self._units():
+            by_number = {unit.number: unit for unit in units}
+            for excerpt in self.shown.of(number):
+                for near in (excerpt.units[-1].number + 1, excerpt.units[0].number - 1):
+                    unit = by_number.get(near)
+                    if unit is not None and unit.section == excerpt.section:
+                        self._take(number, unit)
+
+    def fitted(self) -> Assembled:
+        text, tokens = self._exact()
+        while tokens > self.budget and self.order:
+            place = self.order.pop()
+            if self.shown.has(*place):
+                self.shown.remove(place)
+                text, tokens = self._exact()
+        return Assembled(text=text, tokens=tokens, taken=tuple(map(self._taken, range(self.documents))))
+
+    def _units(self) -> Iterator[tuple[int, tuple[Unit, ...]]]:
+        for number, source in enumerate(self.sources[: self.documents]):
+            if source.outline is not None and source.outline.units:
+                yield number, source.outline.units
+
+    def _take(self, number: int, unit: Unit, *, narrows: bool = False) -> None:
+        if self.shown.has(number, unit.number):
+            return
+        if self.shown.said_in(unit) is not None:
+            self.unsaid.setdefault(number, []).append(unit)
+            return
+        room = min(
+            self.budget - self.accounts.used, self.document_tokens - self.accounts.used_by_excerpts(number)
+        )
+        fitting = unit if self.accounts.cost(number, unit) <= room else None
+        if fitting is None and narrows:
+            fitting = self._narrowed(number, unit, room)
+        if fitting is None:
+            return
+        for place in self.shown.swallowed(number, fitting):
+            self.unsaid.setdefault(place.document, []).append(self.shown.remove(place))
+            self.accounts.settle(place.document)
+        self.shown.add(number, fitting)
+        self.accounts.settle(number)
+        self.order.append(Place(number, fitting.number))
+
+    def _narrowed(self, number: int, unit: Unit, room: int) -> Unit | None:
+        """A piece around what the unit is shown for; its length is guessed from the unit's tokens."""
+        cost, limit = self.accounts.cost(number, unit), len(unit.text)
+        for _ in range(_TRIES):
+            limit = int(limit * _AIM * room / max(cost, 1))
+            piece = unit.narrowed(limit) if limit >= PIECE_CHARS_LEAST else None
+            if piece is None or self.shown.said_in(piece) is not None:
+                return None
+            cost, limit = self.accounts.cost(number, piece), len(piece.text)
+            if cost <= room:
+                return piece
+        return None
+
+    def _exact(self) -> tuple[str, int]:
+        text = whole([self._section(number) for number in range(self.documents)])
+        return text, self.count([text])[0] if text else 0
+
+    def _section(self, number: int) -> str:
+        source = self.sources[number]
+        headings = source.outline.headings if source.outline is not None else {}
+        return section(source.line, self.shown.of(number), headings)
+
+    def _taken(self, number: int) -> Taken:
+        """Only what is shown at the end counts as said."""
+        unsaid = sorted(self.unsaid.get(number, ()), key=lambda unit: unit.start)
+        said = [
+            (unit, self.shown.said_in(unit)) for unit in unsaid if not self.shown.has(number, unit.number)
+        ]
+        return Taken(
+            source=self.sources[number],
+            excerpts=tuple(self.shown.of(number)),
+            repeats=tuple(Repeat(unit.start, unit.end, where) for unit, where in said if where is not None),
+        )
+
+
+def _worth_showing(units: Sequence[Unit]) -> Iterator[Unit]:
+    least = WORTH_SHARE * max(unit.score for unit in units)
+    return (unit for unit in units if unit.score > 0 and unit.score >= least)

@@ -1,0 +1,92 @@
+"""Where a text may be cut: between lines, sentences, words, at last between characters as a reader sees them. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Final
+
+_LINES: Final = re.compile(r"[\r\n]+")
+_SENTENCES: Final = re.compile(r"[.!?…][\"'”’)\]]*(?=\s)\s*|[。！？]+\s*")
+_WORDS: Final = re.compile(r"\s+")
+#: Tried in this order: code and tables go by lines, prose by sentences.
+BY_LINE: Final = (_LINES, _SENTENCES, _WORDS)
+BY_SENTENCE: Final = (_SENTENCES, _LINES, _WORDS)
+
+_JOINER: Final = "\u200d"
+#: Longest character as a reader sees it that is kept whole; more marks on one letter are an attack.
+_CLUSTER_CHARS: Final = 64
+_MARKS: Final = frozenset({"Mn", "Mc", "Me", "Cf"})
+
+
+def cut(
+    text: str, start: int, end: int, limit: int, boundaries: tuple[re.Pattern[str], ...]
+) -> Iterator[tuple[int, int]]:
+    """text[start:end] in pieces of at most `limit` characters, without blank ends."""
+    while start < end:
+        until = end if end - start <= limit else _boundary(text, start, start + limit, boundaries)
+        piece = trim(text, start, until)
+        if piece is not None:
+            yield piece
+        start = until
+
+
+def trim(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Without white space at its ends; None: there is nothing else."""
+    piece = text[start:end]
+    kept = piece.strip()
+    if not kept:
+        return None
+    begin = start + len(piece) - len(piece.lstrip())
+    return begin, begin + len(kept)
+
+
+def _boundary(text: str, start: int, limit: int, boundaries: tuple[re.Pattern[str], ...]) -> int:
+    """The last line, sentence or word end in the half before `limit`, else where no character is split."""
+    least = start + max((limit - start) // 2, 1)
+    for pattern in boundaries:
+        ends = [match.end() for match in pattern.finditer(text, least, limit)]
+        if ends:
+            return ends[-1]
+    return _between_characters(text, least, limit)
+
+
+def _between_characters(text: str, least: int, at: int) -> int:
+    """The last place up to `at` that splits no letter from its marks, no syllable and no emoji."""
+    for place in range(at, max(least, at - _CLUSTER_CHARS), -1):
+        if not _joined(text, place):
+            return place
+    return at
+
+
+def _joined(text: str, at: int) -> bool:
+    if at <= 0 or at >= len(text):
+        return False
+    before, behind = text[at - 1], text[at]
+    if before == _JOINER or unicodedata.category(behind) in _MARKS:
+        return True
+    if "\u1160" <= behind <= "\u11ff" or "\U0001f3fb" <= behind <= "\U0001f3ff":
+        return True
+    if before == "\r" and behind == "\n":
+        return True
+    return _is_regional(before) and _is_regional(behind) and _regionals_before(text, at) % 2 == 1
+
+
+def _is_regional(char: str) -> bool:
+    return "\U0001f1e6" <= char <= "\U0001f1ff"
+
+
+def _regionals_before(text: str, at: int) -> int:
+    count = 0
+    while count < _CLUSTER_CHARS and at > count and _is_regional(text[at - 1 - count]):
+        count += 1
+    return count
+
+
+def cut_around(
+    text: str, focus: int, limit: int, boundaries: tuple[re.Pattern[str], ...]
+) -> tuple[int, int] | None:
+    """The piece of at most `limit` characters that `focus` lies in."""
+    pieces = list(cut(text, 0, len(text), limit, boundaries))
+    return next((piece for piece in pieces if focus < piece[1]), pieces[-1] if pieces else None)
