@@ -100,12 +100,10 @@ class NameNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     label: str
     key: str
-    #: As people read it; the key where no row of the name was at hand.
-    name: str
-    #: Of one of the namespaces that say the name; None: not known.
-    entity_id: str | None = None
-    #: Documents that say it, as far as the principal sees, 0: not known.
-    documents: int = 0
+    #: Of one of the namespaces that say the name.
+    entity_id: str
+    #: Documents that say it, as its rows count them.
+    documents: int
 
 
 class SeedRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -145,6 +143,8 @@ class Subgraph:
 
     edges: Sequence[Edge] = ()
     names: Mapping[str, NameNode] = field(default_factory=dict)
+    #: Name node → the node of its entity, which edges lead to; of the names that were read and aren't blocked.
+    nodes: Mapping[str, str] = field(default_factory=dict)
     #: Current versions of documents, where a row was read.
     versions: Mapping[str, int] = field(default_factory=dict)
     #: Documents that the principal may see: what idf counts against.
@@ -198,4 +198,7 @@ class EdgeContext:
     row_id: str
     said_by: str
     version: int
+    #: A link's line, a mention's sentence, a relation's quote.
     text: str
+    #: Of a mention: the name as the text has it.
+    surface: str | None = None

@@ -1,0 +1,197 @@
+"""The edges around what a search found: one multi-search a hop, everything through the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from indexers.domain.identity import EntityNamespace, Principal
+from indexers.opensearch.gate import Gate, GatedSearch, SearchHit, SearchPage
+from indexers.opensearch.rows import Index
+from search_api.graph import queries
+from search_api.graph.chains import best_few
+from search_api.graph.columns import DocumentHit, LinkHit, MentionHit, NameHit, RelationHit
+from search_api.graph.contexts import context_searches, read_contexts
+from search_api.graph.conversation import session_edges, turns_around
+from search_api.graph.growth import Frontier, Growth
+from search_api.graph.likeness import likeness_edges
+from search_api.graph.model import Edge, EdgeContext, GraphRules, SeedRow, Seeds, Subgraph
+
+#: A search, and who takes its answer.
+_Asked = tuple[GatedSearch, Callable[[SearchPage], None]]
+
+
+class GraphReader:
+    """Raises what the gate raises. Every search carries the principal: no edge, name or count of others is seen."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    async def expand(self, principal: Principal, seeds: Seeds, rules: GraphRules) -> Subgraph:
+        """At most `rules.depth` round trips, none for what no part that is on would use."""
+        expansion = _Expansion(principal, seeds, rules)
+        for hop in range(1, rules.depth + 1):
+            asked = expansion.searches(first=hop == 1, last=hop == rules.depth)
+            if not asked:
+                break
+            pages = await self._gate.search_many([search for search, _ in asked])
+            for (_, take), page in zip(asked, pages, strict=True):
+                take(page)
+            expansion.growth.asked()
+        return expansion.growth.subgraph()
+
+    async def contexts(self, principal: Principal, edges: Iterable[Edge]) -> dict[str, EdgeContext]:
+        """Row id → what says the edge, in one round trip. A row that isn't there any more is left out."""
+        searches = context_searches(principal, edges)
+        return read_contexts(searches, await self._gate.search_many(searches))
+
+
+class _Expansion:
+    """Which searches a hop makes, and where their answers go."""
+
+    def __init__(self, principal: Principal, seeds: Seeds, rules: GraphRules) -> None:
+        self._principal = principal
+        self._seeds = seeds
+        self._rules = rules
+        self.growth = Growth(seeds, rules)
+        self._walks_links = any(map(rules.is_on, ("walk", "pagerank", "hop")))
+        self._walks_names = any(map(rules.is_on, ("entities", "pagerank")))
+        self._turned: set[str] = set()
+        self._likened: set[str] = set()
+
+    def searches(self, *, first: bool, last: bool) -> list[_Asked]:
+        frontier = self.growth.next_frontier()
+        asked: list[_Asked] = []
+        if self._walks_links and frontier.documents:
+            asked.append(self._links(frontier))
+        if self._walks_names:
+            asked += self._names(frontier, first=first, last=last)
+        asked += self._of_rows()
+        missing = self._without_row() if first and not last else []
+        if missing:
+            asked.append(self._rows(missing))
+        return asked
+
+    def _links(self, frontier: Frontier) -> _Asked:
+        def take(page: SearchPage) -> None:
+            self.growth.take_links([hit.fields for hit in page.hits if isinstance(hit, LinkHit)], frontier)
+
+        return self._search(Index.LINKS, queries.links_body(frontier.documents, self._rules), LinkHit), take
+
+    def _names(self, frontier: Frontier, *, first: bool, last: bool) -> list[_Asked]:
+        """In the last hop no names are looked for in documents: nothing would be read of them."""
+        asked: list[_Asked] = []
+        documents = () if last else frontier.documents
+        if documents:
+            asked.append(self._mentions_in(documents))
+        entity_ids = self._seeds.entity_ids if first else ()
+        if frontier.keys or entity_ids:
+            asked.append(self._name_rows(frontier, entity_ids))
+        if frontier.keys:
+            asked.append(self._mentions_of(frontier))
+        name_ids = self._name_ids(frontier, first=first)
+        if documents or name_ids:
+            asked.append(self._relations(documents, name_ids))
+        if first and asked:
+            asked.append(self._count())
+        return asked
+
+    def _mentions_in(self, documents: Sequence[str]) -> _Asked:
+        def take(page: SearchPage) -> None:
+            self.growth.take_mentions_in([hit.fields for hit in page.hits if isinstance(hit, MentionHit)])
+
+        return self._search(
+            Index.MENTIONS, queries.mentions_in_body(documents, self._rules), MentionHit
+        ), take
+
+    def _mentions_of(self, frontier: Frontier) -> _Asked:
+        def take(page: SearchPage) -> None:
+            rows = [hit.fields for hit in page.hits if isinstance(hit, MentionHit)]
+            self.growth.take_mentions_of(rows, frontier)
+
+        body = queries.mentions_of_body(frontier.keys, self._rules)
+        return self._search(Index.MENTIONS, body, MentionHit), take
+
+    def _name_rows(self, frontier: Frontier, entity_ids: Sequence[str]) -> _Asked:
+        def take(page: SearchPage) -> None:
+            self.growth.take_names([hit.fields for hit in page.hits if isinstance(hit, NameHit)])
+
+        body = queries.names_body(frontier.keys, entity_ids, self._rules)
+        return self._search(Index.ENTITIES, body, NameHit), take
+
+    def _relations(self, documents: Sequence[str], name_ids: Sequence[str]) -> _Asked:
+        def take(page: SearchPage) -> None:
+            self.growth.take_relations([hit.fields for hit in page.hits if isinstance(hit, RelationHit)])
+
+        body = queries.relations_body(documents, name_ids, self._rules)
+        return self._search(Index.RELATIONS, body, RelationHit), take
+
+    def _count(self) -> _Asked:
+        def take(page: SearchPage) -> None:
+            self.growth.take_documents(page.total)
+
+        return self._search(Index.DOCUMENTS, queries.count_body(), SearchHit), take
+
+    def _rows(self, doc_ids: Sequence[str]) -> _Asked:
+        def take(page: SearchPage) -> None:
+            self.growth.take_rows([hit.fields for hit in page.hits if isinstance(hit, DocumentHit)])
+
+        return self._search(Index.DOCUMENTS, queries.rows_body(doc_ids), DocumentHit), take
+
+    def _of_rows(self) -> list[_Asked]:
+        """Turns and likenesses of the seeds whose rows are at hand and that weren't asked for yet."""
+        asked: list[_Asked] = []
+        turned = {d: self.growth.rows[d] for d in self._session_seeds() if d in self.growth.rows}
+        if new := {doc_id: row for doc_id, row in turned.items() if doc_id not in self._turned}:
+            self._turned |= set(new)
+            span = self._rules.session_span
+            turns = sorted({turn for row in new.values() for turn in turns_around(row, span)})
+            if turns:
+                asked.append(self._turns(turned, turns))
+        for doc_id in self._neighbour_seeds():
+            row = self.growth.rows.get(doc_id)
+            if row is None or doc_id in self._likened:
+                continue
+            self._likened.add(doc_id)
+            if (body := queries.alike_body(doc_id, row, self._rules)) is not None:
+                asked.append(self._alike(doc_id, body))
+        return asked
+
+    def _turns(self, seeds: dict[str, SeedRow], turns: Sequence[str]) -> _Asked:
+        def take(page: SearchPage) -> None:
+            found = [hit.fields for hit in page.hits if isinstance(hit, DocumentHit)]
+            self.growth.take_computed(session_edges(seeds, found, span=self._rules.session_span))
+
+        return self._search(Index.DOCUMENTS, queries.turns_body(turns), DocumentHit), take
+
+    def _alike(self, doc_id: str, body: dict[str, Any]) -> _Asked:
+        def take(page: SearchPage) -> None:
+            hits = [hit for hit in page.hits if isinstance(hit, DocumentHit)]
+            self.growth.take_computed(likeness_edges(doc_id, hits, self._rules))
+
+        return self._search(Index.DOCUMENTS, body, DocumentHit), take
+
+    def _without_row(self) -> list[str]:
+        wanted = {*self._session_seeds(), *self._neighbour_seeds()}
+        return sorted(wanted - self.growth.rows.keys())
+
+    def _session_seeds(self) -> list[str]:
+        on = self._rules.is_on("session") and self._rules.session_span > 0
+        return [d for d, _ in best_few(self._seeds.documents, self._rules.session_seeds)] if on else []
+
+    def _neighbour_seeds(self) -> list[str]:
+        on = self._rules.is_on("neighbours")
+        return [d for d, _ in best_few(self._seeds.documents, self._rules.neighbour_seeds)] if on else []
+
+    def _name_ids(self, frontier: Frontier, *, first: bool) -> list[str]:
+        """Of the names of the question no row was read yet: their ids follow from who asks."""
+        if not first:
+            return self.growth.name_ids(frontier.names)
+        who = self._principal
+        owners = ["shared", f"agent:{who.agent_id}", *(f"team:{team}" for team in who.teams)]
+        spaces = [EntityNamespace(tenant_id=who.tenant_id, owner=owner) for owner in owners]
+        named = [node.split("\n", 1) for node in frontier.names]
+        return sorted(space.name_id(label, key) for space in spaces for label, key in named)
+
+    def _search(self, index: Index, body: dict[str, Any], hit: type[SearchHit]) -> GatedSearch:
+        return GatedSearch(principal=self._principal, index=index, body=body, hit=hit)

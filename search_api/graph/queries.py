@@ -1,0 +1,152 @@
+"""Bodies of a hop's searches. Pure. The gate adds tenant and scope to each.
+
+Fairness without a search per node: a hop asks for the edges of all its nodes at once, and the engine's own score of
+a `term` clause is its inverse document frequency, so sorting by score gives the edges of the least connected
+nodes first. A hub's thousands of rows fill what room is left, and most are never looked at: once the page is full
+the engine skips those that can't rank. How many rows the other tenants have shifts only what a full page cuts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from indexers.opensearch.visibility import Query, living
+from search_api.graph import columns
+from search_api.graph.model import GraphRules, SeedRow
+
+_SCORE = {"_score": {"order": "desc"}}
+#: Namespaces and labels that may hold one normalised name.
+_NAMESAKES = 8
+#: Below the engine's 1,024 clauses of one query.
+_CLAUSES_MAX = 900
+
+
+def rarest_first(field: str, values: Sequence[str]) -> list[Query]:
+    """One scored clause each: see above."""
+    return [{"term": {field: {"value": value}}} for value in values[:_CLAUSES_MAX]]
+
+
+def links_body(doc_ids: Sequence[str], rules: GraphRules) -> dict[str, Any]:
+    """From and to these documents; only links that have a target."""
+    ends = doc_ids[: _CLAUSES_MAX // 2]
+    clauses = [*rarest_first("from_doc_id", ends), *rarest_first("to_doc_id", ends)]
+    return {
+        "query": _any_of(clauses, [{"exists": {"field": "to_doc_id"}}]),
+        "sort": [_SCORE, "from_doc_id", "to_doc_id", "link_type"],
+        "size": rules.links_page,
+        **columns.LINKS,
+    }
+
+
+def mentions_in_body(doc_ids: Sequence[str], rules: GraphRules) -> dict[str, Any]:
+    """What these documents mention: of one the most certain first."""
+    return {
+        "query": _any_of(rarest_first("doc_id", doc_ids)),
+        "sort": [_SCORE, {"weight": "desc"}, "doc_id", "name_id"],
+        "size": rules.mentions_page,
+        **columns.MENTIONS,
+    }
+
+
+def mentions_of_body(keys: Sequence[str], rules: GraphRules) -> dict[str, Any]:
+    """Who mentions names of these keys, of any label: of one the most certain first."""
+    return {
+        "query": _any_of(rarest_first("key", keys)),
+        "sort": [_SCORE, {"weight": "desc"}, "doc_id", "name_id"],
+        "size": rules.mentions_page,
+        **columns.MENTIONS,
+    }
+
+
+def names_body(keys: Sequence[str], entity_ids: Sequence[str], rules: GraphRules) -> dict[str, Any]:
+    """Rows of names by key, and all names of these entities, the most used first."""
+    clauses: list[Query] = [{"terms": {field: list(some)}} for field, some in _given(keys, entity_ids)]
+    return {
+        "query": {"bool": {"filter": [_any_of(clauses)]}},
+        "sort": [{"mentions": "desc"}, "name_id"],
+        "size": min(rules.mentions_page, _NAMESAKES * (len(keys) + rules.names_max * len(entity_ids))),
+        **columns.NAMES,
+    }
+
+
+def relations_body(doc_ids: Sequence[str], name_ids: Sequence[str], rules: GraphRules) -> dict[str, Any]:
+    """Said by these documents, or with one of these names at either end."""
+    half = _CLAUSES_MAX // 3
+    clauses = [
+        *rarest_first("doc_id", doc_ids[:half]),
+        *rarest_first("subject_id", name_ids[:half]),
+        *rarest_first("object_id", name_ids[:half]),
+    ]
+    return {
+        "query": _any_of(clauses),
+        "sort": [_SCORE, "doc_id", "subject_id", "relation_type", "object_id"],
+        "size": rules.relations_page,
+        **columns.RELATIONS,
+    }
+
+
+def rows_body(doc_ids: Sequence[str]) -> dict[str, Any]:
+    """The documents' own fields."""
+    return {
+        "query": {"bool": {"filter": [living(), {"terms": {"doc_id": list(doc_ids)}}]}},
+        "size": len(doc_ids),
+        **columns.DOCUMENTS,
+    }
+
+
+def count_body() -> dict[str, Any]:
+    """How many documents live: without hits, so that the engine may keep the answer."""
+    return {
+        "query": {"bool": {"filter": [living()]}},
+        "size": 0,
+        "_source": False,
+        "track_total_hits": True,
+    }
+
+
+def alike_body(doc_id: str, row: SeedRow, rules: GraphRules) -> dict[str, Any] | None:
+    """Documents like this one; which rules make them so is told by the clauses' names. None: nothing to be like.
+
+    Those that share the rarest tags and terms come first.
+    """
+    clauses: list[Query] = []
+    for name, values, least in (
+        ("tags", row.tags, rules.shared_tags),
+        ("terms", row.terms, rules.shared_terms),
+    ):
+        if len(values) >= least > 0:
+            shared = {"should": rarest_first(name, values), "minimum_should_match": least, "_name": name}
+            clauses.append({"bool": shared})
+    if row.category is not None:
+        clauses.append({"term": {"category": {"value": row.category, "_name": "category"}}})
+    if not clauses:
+        return None
+    query = _any_of(clauses, [living()])
+    query["bool"]["must_not"] = [{"term": {"doc_id": doc_id}}]
+    return {
+        "query": query,
+        "sort": [_SCORE, "doc_id"],
+        "size": rules.neighbours_max,
+        **columns.columns_of(columns.DocumentColumns),
+    }
+
+
+def turns_body(turns: Sequence[str]) -> dict[str, Any]:
+    return {
+        "query": {"bool": {"filter": [living(), {"terms": {"turn": list(turns)}}]}},
+        "sort": ["turn", "doc_id"],
+        "size": 4 * len(turns),
+        **columns.DOCUMENTS,
+    }
+
+
+def _any_of(clauses: Sequence[Query], filters: Sequence[Query] = ()) -> Query:
+    found: Query = {"bool": {"should": list(clauses), "minimum_should_match": 1}}
+    if filters:
+        found["bool"]["filter"] = list(filters)
+    return found
+
+
+def _given(keys: Sequence[str], entity_ids: Sequence[str]) -> list[tuple[str, Sequence[str]]]:
+    return [(field, some) for field, some in (("key", keys), ("entity_id", entity_ids)) if some]
