@@ -17,8 +17,9 @@ from indexers.domain.markdown_parser import markdown_parser
 from indexers.domain.names import LinkType, file_stem, target_key
 from indexers.domain.note import FoundLink, Heading, Occurrence, ParsedNote
 from indexers.domain.pieces import ProseSpans, prose_pieces
-from indexers.domain.prose import ABSTRACT_CHARACTERS, content_terms, language, plain_text, shorten
+from indexers.domain.prose import ABSTRACT_CHARACTERS, language, plain_text, shorten
 from indexers.domain.sourcemap import Lines, Positions, block_positions, cell_positions
+from indexers.domain.terms import content_terms
 from indexers.domain.wikilinks import ENVIRONMENT_KEY, PIPED_WIKILINK, Findings, RawLink, scan
 
 __all__ = ["PARSER_VERSION", "FoundLink", "Frontmatter", "Heading", "Occurrence", "ParsedNote", "parse"]
@@ -54,7 +55,7 @@ def parse(text: str, *, path: str, frontmatter_max_bytes: int) -> ParsedNote:
         headings=tuple(walk.headings),
         links=_group(links, walk.lines, path),
         tags=unique(iter((*front.tags, *map(normalise_tag, walk.tags)))),
-        terms=content_terms(walk.prose),
+        terms=content_terms(walk.prose, title=title),
         language=language(walk.prose),
         warnings=warnings,
         body_start=front.body_start,

@@ -1,23 +1,21 @@
-"""What is said about a note's words: one-line abstract, content terms, language."""
+"""What is said about a note's words: one-line abstract, words and their stems, language."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable
 
 from markdown_it import MarkdownIt
 
 ABSTRACT_CHARACTERS = 200
-TERMS = 20
 #: Longer prose is judged by its beginning: terms and language don't change with the tail of a log.
 JUDGED_CHARACTERS = 200_000
 
 _SPACE = re.compile(r"\s+")
 #: A word, or a code whole: `ORA-01555`, `payment_retry`, `v1.2.3`.
 TOKEN = re.compile(r"\w+(?:[-./:@+]\w+)*")
-_HANGUL = re.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")
+HANGUL = re.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")
 _ENGLISH_STOP = frozenset(
     re.findall(
         r"\w+",
@@ -77,23 +75,13 @@ def shorten(text: str, limit: int) -> str:
     return f"{(head if len(head) > limit // 2 else cut).rstrip()}…"
 
 
-def content_terms(texts: Iterable[str], *, limit: int = TERMS) -> tuple[str, ...]:
-    """The most frequent words of content, folded, particles and stop words left out; ties in word order."""
-    joined = unicodedata.normalize("NFC", " ".join(texts)[:JUDGED_CHARACTERS]).casefold()
-    counts: Counter[str] = Counter()
-    for word, number in Counter(TOKEN.findall(joined)).items():
-        if _is_content(term := strip_particle(word.strip("_"))):
-            counts[term] += number
-    return tuple(term for term, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:limit])
-
-
 def strip_particle(word: str) -> str:
     """`부산에서` → `부산`; two syllables at least are left, so that `회의` stays whole."""
-    if _HANGUL.search(word) is None:
+    if HANGUL.search(word) is None:
         return word
     for particle in KOREAN_PARTICLES:
         stem = word.removesuffix(particle)
-        if stem != word and (len(stem) >= 2 or (stem and not _HANGUL.search(stem))):
+        if stem != word and (len(stem) >= 2 or (stem and not HANGUL.search(stem))):
             return stem
     return word
 
@@ -109,18 +97,10 @@ def language(texts: Iterable[str]) -> str | None:
     letters = sum(map(str.isalpha, joined))
     if not letters:
         return None
-    if len(_HANGUL.findall(joined)) * 5 >= letters:
+    if len(HANGUL.findall(joined)) * 5 >= letters:
         return "ko"
     latin = len(re.findall(r"[A-Za-z]", joined))
     return "en" if latin * 10 >= letters * 9 else "other"
-
-
-def _is_content(term: str) -> bool:
-    if is_stop_word(term) or len(term) > 64:
-        return False
-    if not any(map(str.isalpha, term)):
-        return False
-    return len(term) >= (3 if term.isascii() else 2)
 
 
 _EMPHASIS = MarkdownIt("commonmark", {"html": True}).enable("strikethrough")

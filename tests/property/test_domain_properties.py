@@ -114,6 +114,10 @@ FIELDS = [
     "created",
     "updated",
     "valid_from",
+    "session",
+    "position",
+    "speaker",
+    "superseded_by",
     "other",
 ]
 FORMS = ['{}: "{}"', '{}: ["{}", b]', '{}: &a "{}"', '{}: x: "{}"']

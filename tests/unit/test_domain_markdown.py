@@ -170,6 +170,44 @@ def test_c03_frontmatter_that_is_not_or_nearly_yaml(
     assert note.text == text
 
 
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        (
+            "session: 2031-04-05 crane talk\nposition: 0\nspeaker: 김민준",
+            Frontmatter(session="2031-04-05 crane talk", position=0, speaker="김민준"),
+        ),
+        ("position: '0012'", Frontmatter(position=12)),
+        ("position: 2147483647", Frontmatter(position=2_147_483_647)),
+        ("position: 2147483648", Frontmatter(warnings=("frontmatter_invalid_position",))),
+        ("position: -1", Frontmatter(warnings=("frontmatter_invalid_position",))),
+        ("position: 1.0", Frontmatter(warnings=("frontmatter_invalid_position",))),
+        ("position: １", Frontmatter(warnings=("frontmatter_invalid_position",))),
+        ("position: first", Frontmatter(warnings=("frontmatter_invalid_position",))),
+        ("position: null\nsession: ~", Frontmatter()),
+        ("superseded_by: Ops/Crane v2.md", Frontmatter(superseded_by="Ops/Crane v2.md")),
+        ("superseded-by: /ops//crane", Frontmatter(superseded_by="ops/crane.md")),
+        ("superseded_by: C# notes.md", Frontmatter(superseded_by="C# notes.md")),
+        ("superseded_by: '[[ops/crane#New|the new one]]'", Frontmatter(superseded_by="ops/crane.md")),
+        (
+            "superseded_by: 6F1D6F5E-3c1b-5d0a-9c53-5b8d2f6a7e41",
+            Frontmatter(superseded_by="6f1d6f5e-3c1b-5d0a-9c53-5b8d2f6a7e41"),
+        ),
+        ("superseded_by: ../other.md", Frontmatter(warnings=("frontmatter_invalid_superseded_by",))),
+        (
+            "superseded_by: '[[#only a heading]]'",
+            Frontmatter(warnings=("frontmatter_invalid_superseded_by",)),
+        ),
+        ("superseded_by: [[crane]]", Frontmatter(warnings=("frontmatter_invalid_superseded_by",))),
+        ("superseded_by: ''", Frontmatter()),
+        ("category: Ops Gear", Frontmatter(category="ops gear")),
+    ],
+)
+def test_place_in_a_session_and_what_supersedes_a_note(block: str, expected: Frontmatter) -> None:
+    text = f"---\n{block}\n---\n"
+    assert read(text).frontmatter == replace(expected, body_start=len(text))
+
+
 def test_all_fields_of_frontmatter() -> None:
     text = (
         "---\ntitle: 'The: crane'\ntags:\n  - '#Harbour'\n  - Ops/Crane\nalias: Big Red, C1\ncategory: gear\n"
@@ -282,14 +320,13 @@ def test_title_abstract_headings_tags_terms_language() -> None:
         Heading(level=2, text="A bold name", start=13, end=40),
     )
     assert note.tags == ("ops/crane",)
-    assert note.terms[:2] == ("crane", "bold")
-    assert "ora-01555" in note.terms
+    assert note.terms == ("crane", "ora-01555", "ops/crane", "intro", "broke", "bold", "pier")
     assert note.language == "en"
 
 
 def test_korean_terms_lose_their_particles() -> None:
     note = read("# 출항 기록\n\n가람호는 부산에서 출항했다. 가람호가 부산으로 돌아왔다. #항해/일지")
-    assert note.terms[:2] == ("가람호", "부산")
+    assert note.terms == ("출항", "항해/일지", "가람호", "기록", "부산", "돌아왔다")
     assert (note.language, note.tags) == ("ko", ("항해/일지",))
 
 
