@@ -59,7 +59,7 @@ def search_pages(answer: str, searches: Sequence[GatedSearch]) -> list[SearchPag
     return pages
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=256)
 def _decoder(kinds: tuple[_HitType, ...]) -> msgspec.json.Decoder[Any]:
     """Of several kinds one by one, of one kind any number."""
     one: Any = _Response

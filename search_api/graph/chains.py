@@ -19,15 +19,36 @@ class Way(msgspec.Struct, frozen=True, gc=False):
 
 
 class Chain(msgspec.Struct, frozen=True, gc=False):
-    """A path and the product of its ways' worths."""
+    """A path as its last step and the chain before it; worth: the product of its ways' and of where it starts."""
 
     worth: float
-    steps: tuple[Step, ...]
+    start: str
+    length: int = 0
+    step: Step | None = None
+    before: Chain | None = None
+
+    def longer(self, way: Way) -> Chain:
+        return Chain(self.worth * way.worth, self.start, self.length + 1, way.step, self)
 
     @property
-    def rank(self) -> tuple[float, tuple[str, ...]]:
-        """Smaller is better: the worthiest, then by the nodes that it passes."""
-        return -self.worth, tuple(step.target for step in self.steps)
+    def steps(self) -> tuple[Step, ...]:
+        found: list[Step] = []
+        chain: Chain | None = self
+        while chain is not None and chain.step is not None:
+            found.append(chain.step)
+            chain = chain.before
+        return tuple(reversed(found))
+
+    def beats(self, other: Chain) -> bool:
+        """The worthier, then the shorter, then by the nodes and edges passed."""
+        if self.worth != other.worth:
+            return self.worth > other.worth
+        return self._order < other._order
+
+    @property
+    def _order(self) -> tuple[int, str, tuple[tuple[str, str, str], ...]]:
+        passed = tuple((step.target, step.kind, step.edge.key) for step in self.steps)
+        return self.length, self.start, passed
 
 
 def ways_of(
@@ -48,17 +69,19 @@ def ways_of(
 def chains_from(start: str, ways: Mapping[str, Sequence[Way]], *, depth: int) -> dict[str, Chain]:
     """Shortest chains to all nodes within `depth` ways; of equally long ones the worthiest. Each node once."""
     visited: dict[str, Chain] = {}
-    level = {start: Chain(1.0, ())}
+    level = {start: Chain(1.0, start)}
     for _ in range(depth):
         following: dict[str, Chain] = {}
         for node, chain in level.items():
             for way in ways.get(node, ()):
-                if way.end == start or way.end in visited:
+                end = way.end
+                if end == start or end in visited:
                     continue
-                offered = Chain(chain.worth * way.worth, (*chain.steps, way.step))
-                known = following.get(way.end)
-                if known is None or offered.rank < known.rank:
-                    following[way.end] = offered
+                known = following.get(end)
+                if known is None or chain.worth * way.worth >= known.worth:
+                    offered = chain.longer(way)
+                    if known is None or offered.beats(known):
+                        following[end] = offered
         visited |= following
         level = following
         if not level:

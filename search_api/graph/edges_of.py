@@ -17,7 +17,7 @@ def link_edge(row: LinkColumns, rules: GraphRules) -> Edge | None:
     return Edge(
         source=source,
         target=target,
-        kind=kind,  # type: ignore[arg-type]
+        kind=kind,
         weight=rules.link_weight(kind),  # type: ignore[arg-type]
         said_by=source,
         version=row.version[0],

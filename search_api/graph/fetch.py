@@ -54,8 +54,8 @@ class _Expansion:
         self._seeds = seeds
         self._rules = rules
         self.growth = Growth(seeds, rules)
-        self._walks_links = any(map(rules.is_on, ("walk", "pagerank", "hop")))
-        self._walks_names = any(map(rules.is_on, ("entities", "pagerank")))
+        self._walks_links = rules.is_on("walk") or rules.is_on("pagerank") or rules.is_on("hop")
+        self._walks_names = rules.is_on("entities") or rules.is_on("pagerank")
         self._turned: set[str] = set()
         self._likened: set[str] = set()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from search_api.graph.chains import Chain, Way, starting_documents, starting_names, ways_of
 from search_api.graph.idf import idf
@@ -25,8 +25,8 @@ def paths_to(
     best = _best_two(starts, ways)
     found: dict[str, tuple[Step, ...]] = {}
     for doc_id in doc_ids:
-        chain = next((one for seed, one in best.get(doc_id, ()) if seed != doc_id), None)
-        if chain is not None and chain.steps:
+        chain = next((one for one in best.get(doc_id, ()) if one.start != doc_id), None)
+        if chain is not None and chain.step is not None:
             found[doc_id] = chain.steps
     return found
 
@@ -61,35 +61,44 @@ def _ways(subgraph: Subgraph, rules: GraphRules) -> dict[str, list[Way]]:
     return joined
 
 
-#: A seed and the chain that leads from it.
-_FromSeed = tuple[str, Chain]
+def _best_two(starts: Mapping[str, float], ways: Mapping[str, Sequence[Way]]) -> dict[str, list[Chain]]:
+    """Node → its best chains from two different seeds, best first.
 
-
-def _best_two(starts: dict[str, float], ways: dict[str, list[Way]]) -> dict[str, list[_FromSeed]]:
-    """Node → its best chains from two different seeds, in rounds of one way each."""
-    best: dict[str, list[_FromSeed]] = {seed: [(seed, Chain(score, ()))] for seed, score in starts.items()}
-    level = dict(best)
+    In rounds of one way each. No chain passes a node twice: without the round it would be worth more, or as much
+    and shorter.
+    """
+    best = {seed: [Chain(score, seed)] for seed, score in starts.items()}
+    level = best.copy()
     for _ in range(STEPS_MAX):
-        offered: dict[str, list[_FromSeed]] = {}
+        offered: dict[str, list[Chain]] = {}
         for node, chains in level.items():
             for way in ways.get(node, ()):
-                for seed, chain in chains:
-                    if way.end != seed and all(step.source != way.end for step in chain.steps):
-                        longer = Chain(chain.worth * way.worth, (*chain.steps, way.step))
-                        offered.setdefault(way.end, []).append((seed, longer))
-        level = {}
-        for node, some in offered.items():
-            known = best.get(node, [])
-            kept = _two_seeds([*known, *some])
-            if kept != known:
-                best[node] = kept
-                level[node] = [one for one in kept if one not in known]
+                end = way.end
+                known = offered.get(end) or best.get(end, [])
+                for chain in chains:
+                    if len(known) == 2 and chain.worth * way.worth < known[1].worth:
+                        continue
+                    kept = _two(known, chain.longer(way))
+                    if kept is not known:
+                        offered[end] = known = kept
+        level = {
+            node: [one for one in kept if one not in best.get(node, [])] for node, kept in offered.items()
+        }
+        best |= offered
         if not level:
             break
     return best
 
 
-def _two_seeds(some: list[_FromSeed]) -> list[_FromSeed]:
-    ranked = sorted(some, key=lambda one: (one[1].rank, one[0]))
-    first = ranked[0]
-    return [first, *[one for one in ranked if one[0] != first[0]][:1]]
+def _two(known: list[Chain], offered: Chain) -> list[Chain]:
+    """`known` itself where the offer doesn't count."""
+    same = next((one for one in known if one.start == offered.start), None)
+    if same is not None and not offered.beats(same):
+        return known
+    others = [one for one in known if one is not same]
+    if len(others) == 2 and not offered.beats(others[1]):
+        return known
+    first, *rest = (
+        (offered, *others) if not others or offered.beats(others[0]) else (others[0], offered, *others[1:])
+    )
+    return [first, *rest[:1]]

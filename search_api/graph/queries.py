@@ -18,6 +18,8 @@ from search_api.graph.model import GraphRules, SeedRow
 _SCORE = {"_score": {"order": "desc"}}
 #: Namespaces and labels that may hold one normalised name.
 _NAMESAKES = 8
+#: Rows for each that the caps keep: some nodes have fewer than their cap, and theirs come first.
+_ROOM = 2
 #: Below the engine's 1,024 clauses of one query.
 _CLAUSES_MAX = 900
 
@@ -44,7 +46,7 @@ def mentions_in_body(doc_ids: Sequence[str], rules: GraphRules) -> dict[str, Any
     return {
         "query": _any_of(rarest_first("doc_id", doc_ids)),
         "sort": [_SCORE, {"weight": "desc"}, "doc_id", "name_id"],
-        "size": rules.mentions_page,
+        "size": min(rules.mentions_page, _ROOM * rules.names_per_document * len(doc_ids)),
         **columns.MENTIONS,
     }
 
@@ -54,7 +56,7 @@ def mentions_of_body(keys: Sequence[str], rules: GraphRules) -> dict[str, Any]:
     return {
         "query": _any_of(rarest_first("key", keys)),
         "sort": [_SCORE, {"weight": "desc"}, "doc_id", "name_id"],
-        "size": rules.mentions_page,
+        "size": min(rules.mentions_page, _ROOM * rules.documents_per_name * len(keys)),
         **columns.MENTIONS,
     }
 

@@ -22,7 +22,7 @@ def walk(subgraph: Subgraph, seeds: Seeds, rules: GraphRules) -> list[Reached]:
     best: dict[str, tuple[float, Chain]] = {}
     for seed, score in sorted(starting_documents(seeds, rules).items()):
         for doc_id, chain in chains_from(seed, ways, depth=depth).items():
-            value = score * rules.decay[len(chain.steps) - 1] * chain.worth
+            value = score * rules.decay[chain.length - 1] * chain.worth
             known = best.get(doc_id)
             if known is None or _better(value, chain, known):
                 best[doc_id] = (value, chain)
@@ -35,4 +35,4 @@ def walk(subgraph: Subgraph, seeds: Seeds, rules: GraphRules) -> list[Reached]:
 
 def _better(value: float, chain: Chain, known: tuple[float, Chain]) -> bool:
     """Of equal values the shorter path; seeds are taken in order, so the first of two alike stays."""
-    return (-value, len(chain.steps)) < (-known[0], len(known[1].steps))
+    return (-value, chain.length) < (-known[0], known[1].length)
