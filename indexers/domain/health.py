@@ -168,7 +168,7 @@ def _is_broken(rule: Rule, body: str, length: int, tags: Sequence[str]) -> bool:
             return length > rule.characters
         case "untagged":
             return not tags
-    beginning = body[:_JUDGED_CHARACTERS]
+    beginning = _tidy(body[:_JUDGED_CHARACTERS])
     return any(
         _compiled(p).search(beginning, timeout=_PATTERN_SECONDS, concurrent=True) for p in rule.patterns
     )
