@@ -19,7 +19,7 @@ from search_api.graph.columns import (
     RelationColumns,
 )
 from search_api.graph.edges_of import link_edge, mention_edge, relation_edge, seed_row
-from search_api.graph.joining import EdgeKey, is_unread, join_names, rank_of, with_joined_names
+from search_api.graph.joining import EdgeKey, join_names, rank_of, unread_names, with_joined_names
 from search_api.graph.kinds import is_name, name_node
 from search_api.graph.model import Edge, GraphRules, SeedRow, Seeds, Subgraph
 from search_api.graph.standing import standing
@@ -137,7 +137,7 @@ class Growth:
         kept = self._within_edges_max()
         names, nodes, allowed = join_names(self._names.values())
         joined = with_joined_names(kept, nodes, allowed)
-        self._count("names_unread", len({edge.key for edge in kept if is_unread(edge, self._names)}))
+        self._count("names_unread", unread_names(kept, self._names))
         raw = Subgraph(
             edges=joined,
             names=names,

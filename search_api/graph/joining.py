@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from indexers.domain.identity import SEPARATOR
 from search_api.graph.columns import NameColumns
@@ -12,6 +12,7 @@ from search_api.graph.model import Edge, NameNode
 
 #: One edge of a kind between two nodes.
 EdgeKey = tuple[EdgeKind, str, str]
+_OVER_NAMES = ("mention", "relation")
 
 
 def join_names(rows: Iterable[NameColumns]) -> tuple[dict[str, NameNode], dict[str, str], set[str]]:
@@ -57,26 +58,26 @@ def _name_ids(edge: Edge) -> tuple[str, ...]:
     return ()
 
 
-def is_unread(edge: Edge, names: Mapping[str, NameColumns]) -> bool:
-    """Whether it can't be told if one of its names is blocked."""
-    return any(name_id not in names for name_id in _name_ids(edge))
+def unread_names(edges: Iterable[Edge], names: Container[str]) -> int:
+    """Names of which it can't be told if they are blocked: no row of theirs was asked for."""
+    return len({name_id for edge in edges for name_id in _name_ids(edge) if name_id not in names})
 
 
 def with_joined_names(edges: Iterable[Edge], nodes: Mapping[str, str], allowed: set[str]) -> tuple[Edge, ...]:
-    """With joined names as one node, in the order of kind and nodes."""
+    """With joined names as one node, in the order of kind and nodes; without the names that may not be walked."""
     found: dict[EdgeKey, Edge] = {}
     for edge in edges:
-        if not all(name_id in allowed for name_id in _name_ids(edge)):
+        if edge.kind not in _OVER_NAMES:
+            found[edge.kind, edge.source, edge.target] = edge
+            continue
+        if not allowed.issuperset(_name_ids(edge)):
             continue
         source, target = nodes.get(edge.source, edge.source), nodes.get(edge.target, edge.target)
-        if source == target:
-            continue
         key = (edge.kind, source, target)
         known = found.get(key)
-        if known is None or rank_of(edge) < rank_of(known):
-            found[key] = (
-                edge if (source, target) == (edge.source, edge.target) else _moved(edge, source, target)
-            )
+        if source != target and (known is None or rank_of(edge) < rank_of(known)):
+            unmoved = source == edge.source and target == edge.target
+            found[key] = edge if unmoved else _moved(edge, source, target)
     return tuple(found[key] for key in sorted(found))
 
 

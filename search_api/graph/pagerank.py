@@ -5,7 +5,9 @@ Pure. Arrays of numpy, one entry per edge and direction.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from search_api.graph.chains import best_few, starting_names
 from search_api.graph.idf import idf
 from search_api.graph.kinds import is_name
-from search_api.graph.model import LINK_KINDS, GraphRules, Reached, Seeds, Subgraph
+from search_api.graph.model import LINK_KINDS, Edge, GraphRules, Reached, Seeds, Subgraph
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -81,52 +83,82 @@ def walk_with_restart(flow: Flow, seeded: Floats, *, restart: float, rounds: int
     return mass
 
 
-def flow_of(subgraph: Subgraph, restarts: dict[str, float], rules: GraphRules) -> Flow:
-    """Nodes in the order of their names, edges in the order of their nodes: sums don't depend on the rows' order."""
-    telling = {name: idf(node.documents, subgraph.documents) for name, node in subgraph.names.items()}
-    links: list[tuple[str, str, float]] = []
-    others: list[tuple[str, str, float]] = []
-    for edge in subgraph.edges:
-        if edge.kind in LINK_KINDS or edge.kind == "session":
-            weight = edge.weight * (rules.session_link if edge.kind == "session" else 1.0)
-            links.append((edge.source, edge.target, weight))
-            links.append((edge.target, edge.source, weight * rules.backward))
-        elif edge.kind == "mention":
-            others.append((edge.source, edge.target, edge.weight * telling.get(edge.target, 0.0)))
-            others.append((edge.target, edge.source, edge.weight))
-        elif edge.kind == "relation":
-            others += ((edge.source, edge.target, edge.weight), (edge.target, edge.source, edge.weight))
-    nodes = sorted({node for start, end, _ in (*links, *others) for node in (start, end)} | set(restarts))
+def flow_of(subgraph: Subgraph, restarts: Mapping[str, float], rules: GraphRules) -> Flow:
+    """Nodes in the order of their names, ways in the order of their nodes: sums don't depend on the edges' order."""
+    links = [edge for edge in subgraph.edges if edge.kind in LINK_KINDS]
+    turns = [edge for edge in subgraph.edges if edge.kind == "session"]
+    mentions = [edge for edge in subgraph.edges if edge.kind == "mention"]
+    relations = [edge for edge in subgraph.edges if edge.kind == "relation"]
+    ends = {
+        node for some in (links, turns, mentions, relations) for e in some for node in (e.source, e.target)
+    }
+    nodes = sorted(ends | restarts.keys())
     place = {node: at for at, node in enumerate(nodes)}
-    over_links, over_names = _shares(links, place), _shares(others, place)
+    telling = np.zeros(len(nodes))
+    for name, node in subgraph.names.items():
+        if name in place:
+            telling[place[name]] = idf(node.documents, subgraph.documents)
+    linked, turned = _columns(links, place), _columns(turns, place)
+    said, related = _columns(mentions, place), _columns(relations, place)
+    over_links = _shares(
+        [
+            linked,
+            _back(linked, rules.backward),
+            _scaled(turned, rules.session_link),
+            _back(turned, rules.session_link * rules.backward),
+        ],
+        len(nodes),
+    )
+    to_names = _Ways(said.start, said.end, said.weight * telling[said.end])
+    over_names = _shares([to_names, _back(said, 1.0), related, _back(related, 1.0)], len(nodes))
     return _joined(tuple(nodes), over_links, over_names, rules)
 
 
-def _shares(ways: list[tuple[str, str, float]], place: dict[str, int]) -> tuple[Ints, Ints, Floats]:
-    """Start, end and share of each way among those of its start."""
-    ways = sorted(way for way in ways if way[2] > 0 and way[0] != way[1])
-    start = np.fromiter((place[way[0]] for way in ways), dtype=np.int64, count=len(ways))
-    end = np.fromiter((place[way[1]] for way in ways), dtype=np.int64, count=len(ways))
-    weight = np.fromiter((way[2] for way in ways), dtype=np.float64, count=len(ways))
-    total = np.bincount(start, weights=weight, minlength=len(place))
-    return start, end, weight / total[start] if ways else weight
+class _Ways(NamedTuple):
+    start: Ints
+    end: Ints
+    weight: Floats
 
 
-def _joined(
-    nodes: tuple[str, ...],
-    links: tuple[Ints, Ints, Floats],
-    others: tuple[Ints, Ints, Floats],
-    rules: GraphRules,
-) -> Flow:
+def _columns(edges: Sequence[Edge], place: Mapping[str, int]) -> _Ways:
+    return _Ways(
+        np.array([place[edge.source] for edge in edges], dtype=np.int64),
+        np.array([place[edge.target] for edge in edges], dtype=np.int64),
+        np.array([edge.weight for edge in edges], dtype=np.float64),
+    )
+
+
+def _scaled(ways: _Ways, factor: float) -> _Ways:
+    return _Ways(ways.start, ways.end, ways.weight * factor)
+
+
+def _back(ways: _Ways, factor: float) -> _Ways:
+    return _Ways(ways.end, ways.start, ways.weight * factor)
+
+
+def _shares(several: Sequence[_Ways], size: int) -> _Ways:
+    """All of them, with their share among those of their start as weight."""
+    start, end, weight = (np.concatenate(column) for column in zip(*several, strict=True))
+    kept = (weight > 0) & (start != end)
+    start, end, weight = start[kept], end[kept], weight[kept]
+    order = np.lexsort((weight, end, start))
+    start, end, weight = start[order], end[order], weight[order]
+    total = np.bincount(start, weights=weight, minlength=size)
+    return _Ways(start, end, weight / total[start])
+
+
+def _joined(nodes: tuple[str, ...], links: _Ways, others: _Ways, rules: GraphRules) -> Flow:
     has_links, has_others = np.zeros(len(nodes), dtype=bool), np.zeros(len(nodes), dtype=bool)
-    has_links[links[0]] = True
-    has_others[others[0]] = True
+    has_links[links.start] = True
+    has_others[others.start] = True
     both = has_links & has_others
     link_part = np.where(both, rules.link_share, 1.0)
     other_part = np.where(both, 1.0 - rules.link_share, 1.0)
     return Flow(
         nodes=nodes,
-        start=np.concatenate((links[0], others[0])),
-        end=np.concatenate((links[1], others[1])),
-        share=np.concatenate((links[2] * link_part[links[0]], others[2] * other_part[others[0]])),
+        start=np.concatenate((links.start, others.start)),
+        end=np.concatenate((links.end, others.end)),
+        share=np.concatenate(
+            (links.weight * link_part[links.start], others.weight * other_part[others.start])
+        ),
     )

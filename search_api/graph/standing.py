@@ -34,4 +34,4 @@ def path_stands(path: tuple[Step, ...], versions: Mapping[str, int | None]) -> b
 def _stands(edge: Edge, versions: Mapping[str, int | None]) -> bool:
     if edge.said_by in versions and versions[edge.said_by] != edge.version:
         return False
-    return all(versions.get(node, 0) is not None for node in (edge.source, edge.target))
+    return versions.get(edge.source, 0) is not None and versions.get(edge.target, 0) is not None
