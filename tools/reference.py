@@ -62,6 +62,10 @@ def fields(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, str, str]
 def section(info: FieldInfo, kind: type[BaseModel], prefix: str) -> Iterator[tuple[str, str, str]]:
     own = info.default if isinstance(info.default, BaseModel) else None
     for name, field in kind.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from section(field, inner, f"{prefix}{name.upper()}__")
+            continue
         value = default_of(field)
         if own is not None and name in own.model_fields_set:
             value = f"`{getattr(own, name)}`"
@@ -75,6 +79,8 @@ def default_of(info: FieldInfo) -> str:
         return "required"
     if info.default is None or info.default in ((), ""):
         return "empty"
+    if isinstance(info.default, tuple):
+        return f"`{json.dumps(info.default)}`"
     return f"`{info.default}`"
 
 

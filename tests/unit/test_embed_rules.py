@@ -6,18 +6,20 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from indexers.domain.chunking import chunk_hash
 from indexers.domain.identity import AgentId, Namespace, Scope, TenantId
+from indexers.errors import PoisonRecord
 from indexers.ports import Vectors
 from streams.agents.documents import Word, decode_words, newest_of_each
 from streams.agents.embed.model import Model, missing_calls
 from streams.agents.embed.texts import Texts, texts_of
 from streams.agents.embed.write import outdated_query, vector_json, vectors_of
 from streams.batch import Record
-from streams.events import ChunkSpan, DocumentChanged, encode
+from streams.events import ChunkSpan, DocumentChanged, decode, encode
 
 HOME = Namespace(tenant_id=TenantId("acme"), agent_id=AgentId("ada"), scope=Scope.SHARED)
 
@@ -81,6 +83,16 @@ def test_words_that_contradict_themselves_are_poison() -> None:
         [4],
         ["invalid_fields"] * 3,
     )
+
+
+def test_an_event_of_before_there_were_facts_is_read() -> None:
+    written = msgspec.json.decode(encode(word(1, "a").event))
+    del written["facts"]
+    assert decode(msgspec.json.encode(written), DocumentChanged) == word(1, "a").event
+    odd = written | {"facts": {"health": "good"}}
+    with pytest.raises(PoisonRecord) as refused:
+        decode(msgspec.json.encode(odd), DocumentChanged)
+    assert refused.value.error_class == "invalid_fields"
 
 
 def test_a_text_that_is_not_the_chunked_one_is_noticed() -> None:

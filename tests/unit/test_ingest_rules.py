@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from indexers.domain.hashing import content_hash
 from indexers.domain.identity import AgentId, Namespace, Scope, TenantId, chunk_id, link_id
 from indexers.embedders.factory import load_token_counter
-from indexers.opensearch.rows import GateRow
+from indexers.opensearch.rows import DocumentFacts, GateRow, facts_of
 from indexers.planning import FileContent, IndexVersions, Seen, plan_document
 from indexers.ports import TokenCounter
-from indexers.settings import EmbedderSettings, IndexingSettings
+from indexers.settings import EmbedderSettings, HealthSettings, IndexingSettings, PatternsRule
 from streams.agents.ingest.content import inline_content
 from streams.agents.ingest.decode import Arrival, contests, decode_inputs
 from streams.agents.ingest.plan import Planner, Sight, choice_of, decide_all
@@ -33,7 +33,8 @@ OWNER: dict[str, Any] = {
     "occurred_at": "2026-11-30T00:00:00Z",
 }
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
-VERSIONS = "p|c|m"
+VERSIONS = "p|c|m|h"
+DOC_B = "6f1d6f5e-3c1b-5d0a-9c53-5b8d2f6a7e41"
 
 
 def change(version: int, text: bytes | None = b"text", path: str = "a.md", **more: Any) -> FileChange:
@@ -109,7 +110,7 @@ def test_documents_are_decided_apart() -> None:
         pytest.param(change(2), gate(1, b"text"), ([], 1, 0), id="seen again"),
         pytest.param(change(2), gate(2, b"text"), ([], 1, 0), id="redelivered"),
         pytest.param(change(2), gate(3, b"other"), ([], 0, 1), id="older"),
-        pytest.param(change(2), gate(2, b"text", versions="p|c|n"), ([2], 0, 0), id="another model"),
+        pytest.param(change(2), gate(2, b"text", versions="p|c|n|h"), ([2], 0, 0), id="another model"),
         pytest.param(change(2), gate(1, b"", deleted=True), ([2], 0, 0), id="back again"),
         pytest.param(change(2), gate(3, b"", deleted=True), ([], 0, 1), id="deleted since"),
         pytest.param(change(2, None), None, ([2], 0, 0), id="deletion of the unknown"),
@@ -171,6 +172,45 @@ def test_rows_of_a_note(counter: TokenCounter) -> None:
     assert chunk_id(doc_id, chunk.ordinal) != chunk_id(doc_id, 1)
 
 
+def test_facts_of_a_memory(counter: TokenCounter) -> None:
+    raw = b"---\ntype: memory\nsession: s\nposition: 0\nsuperseded_by: b\n---\nmake test\n"
+    row = plan(counter, raw).row
+    assert (row.health, row.health_reasons) == (0.1, ["short:-0.4", "transient:-0.35", "untagged:-0.15"])
+    assert (row.session, row.position, row.turn) == ("s", 0, "s#0")
+    assert (row.superseded_by, row.warnings) == (HOME.document("b.md").doc_id, [])
+
+
+@pytest.mark.parametrize(
+    ("front", "superseded_by", "turn", "warnings"),
+    [
+        ("superseded_by: notes/a", None, None, ["superseded_by_itself"]),
+        (f"superseded_by: {HOME.document('notes/a.md').doc_id}", None, None, ["superseded_by_itself"]),
+        (f"superseded_by: {DOC_B}", DOC_B, None, []),
+        ("superseded_by: '[[Ops/B.md]]'", HOME.document("Ops/B.md").doc_id, None, []),
+        ("position: 3", None, None, []),
+        ("session: s", None, None, []),
+        ("session: s\nposition: -1", None, None, ["frontmatter_invalid_position"]),
+    ],
+)
+def test_places_and_what_supersedes(
+    counter: TokenCounter, front: str, superseded_by: str | None, turn: str | None, warnings: list[str]
+) -> None:
+    row = plan(counter, f"---\n{front}\n---\nwords".encode()).row
+    assert (row.superseded_by, row.turn, row.warnings) == (superseded_by, turn, warnings)
+
+
+def test_a_pattern_that_takes_too_long_is_a_warning(counter: TokenCounter) -> None:
+    slow = PatternsRule(penalty=0.3, patterns=(r"(a|aa)+$",), doc_types=("note",))
+    row = plan(counter, b"a" * 5_000 + b"b", health=HealthSettings(transient=slow)).row
+    assert (row.health, row.health_reasons, row.warnings) == (1.0, [], ["health_pattern_took_too_long"])
+
+
+def test_other_health_rules_are_another_version_of_the_index(counter: TokenCounter) -> None:
+    settings = IndexingSettings(), IndexingSettings(health=HealthSettings(floor=0.2))
+    first, second = (IndexVersions.of(counter, "m", one).fingerprint for one in settings)
+    assert first != second
+
+
 @pytest.mark.parametrize(
     ("raw", "reason", "title"),
     [
@@ -207,7 +247,7 @@ def test_a_deletion_keeps_no_text_and_its_word_says_where_the_file_went(counter:
         "2027-01-14T00:00:00.000+00:00",
     )
     word = announcement(work, 1_000)
-    assert (word.kind, word.chunks, word.text) == ("deleted", [], None)
+    assert (word.kind, word.chunks, word.text, word.facts) == ("deleted", [], None, DocumentFacts())
     assert word.moved_to == HOME.document("b.md").doc_id
     assert [write.action for write in row_writes(work)] == ["index"]
     written = gate_write(work, VERSIONS).row
@@ -221,5 +261,6 @@ def test_a_text_over_the_inline_limit_travels_by_reference(counter: TokenCounter
     [arrival] = arrivals(change(9, "글".encode() * 100))
     work = planner.work(sight(arrival), None, "a.md", NOW)
     assert announcement(work, 300).text == "글" * 100
+    assert announcement(work, 300).facts == facts_of(work.row) == DocumentFacts()
     assert announcement(work, 299).text is None
     assert len(announcement(work, 299).chunks) == 1

@@ -9,6 +9,7 @@ import pytest
 
 from hopline.settings import load_settings
 from indexers.errors import ConfigurationError
+from indexers.settings import HealthSettings, LengthRule
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +32,18 @@ def nothing_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("HOPLINE_OPENSEARCH__URL", "localhost:9200", "HOPLINE_OPENSEARCH__URL .* is 'localhost:9200'"),
         ("HOPLINE_OPENSEARCH__URL", "http://127.0.0.1:port", "HOPLINE_OPENSEARCH__URL"),
         ("HOPLINE_API__PORT", "many", "api.port"),
+        (
+            "HOPLINE_INDEXING__HEALTH__SHORT__PENALY",
+            "0.1",
+            "did you mean HOPLINE_INDEXING__HEALTH__SHORT__PENALTY?",
+        ),
+        ("HOPLINE_INDEXING__HEALTH__SHORT__PENALTY", "2", "indexing.health.short.penalty"),
+        (
+            "HOPLINE_INDEXING__HEALTH__TRANSIENT__PATTERNS",
+            '["("]',
+            "indexing.health.transient.patterns.*no regular expression",
+        ),
+        ("HOPLINE_INDEXING__HEALTH__OVERRIDES", '{"novel": {}}', "indexing.health.overrides.novel"),
     ],
 )
 def test_wrong_setting_is_one_line_that_names_it(
@@ -49,6 +62,8 @@ def test_wrong_setting_is_one_line_that_names_it(
         ("HOPLINE_OPENSEARCH__DEDICATED_TENANTS__ACME", "acme"),
         ("HOPLINE_KAFKA", '{"partitions": 3}'),
         ("HOPLINE_API__PORT", "8480"),
+        ("HOPLINE_INDEXING__HEALTH__UNTAGGED__DOC_TYPES", '["note", "memory"]'),
+        ("HOPLINE_INDEXING__HEALTH__OVERRIDES", '{"note": {"short": {"characters": 12}}}'),
         ("HOPLINE_CONFIG", os.devnull),
     ],
 )
@@ -60,3 +75,9 @@ def test_every_way_to_write_a_right_setting_is_taken(
         value = str(tmp_path / "empty.toml")
     monkeypatch.setenv(variable, value)
     load_settings()
+
+
+def test_one_value_of_a_health_rule_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOPLINE_INDEXING__HEALTH__SHORT__PENALTY", "0.1")
+    health = load_settings().indexing.health
+    assert health == HealthSettings(short=LengthRule(penalty=0.1, characters=30))

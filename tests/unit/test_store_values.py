@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -12,10 +13,10 @@ from indexers.errors import ConfigurationError
 from indexers.opensearch.calls import ROW_TYPES, BulkRejected, BulkRetried, BulkSent, RowWrite, StoreFact
 from indexers.opensearch.metrics import StoreMetrics
 from indexers.opensearch.names import MAPPING_VERSION, IndexNames, row_id_of, stored_id
-from indexers.opensearch.rows import Index
+from indexers.opensearch.rows import FACT_FIELDS, ChunkRow, DocumentFacts, DocumentRow, Index, facts_of
 from indexers.opensearch.templates import VectorSpace, index_body, template_body
 from indexers.settings import OpenSearchSettings
-from tests.store import gate_row
+from tests.store import chunk_row, document_row, gate_row
 
 SPACE = VectorSpace(pair_id="e5", dimension=384, cosine_floor=0.7)
 SETTINGS = OpenSearchSettings(shards=3, replicas=2)
@@ -165,3 +166,28 @@ def test_what_the_store_says_of_writes_is_counted() -> None:
     assert rows == {"sent": 7.0, "retried": 2.0, "rejected": 1.0}
     assert registry.get_sample_value("hopline_store_sent_bytes_total") == 1_200.0
     assert registry.get_sample_value("hopline_store_bulk_seconds_count") == 2.0
+
+
+def test_what_chunks_repeat_of_their_document_is_mapped_alike_in_both() -> None:
+    documents, chunks = (
+        index_body(index, SETTINGS, SPACE)["mappings"]["properties"]
+        for index in (Index.DOCUMENTS, Index.CHUNKS)
+    )
+    assert {name: chunks[name] for name in FACT_FIELDS} == {name: documents[name] for name in FACT_FIELDS}
+    row = document_row(
+        health=0.6, session="s", position=2, turn="s#2", superseded_by="x", expires_at="2032-01-01"
+    )
+    facts = facts_of(row)
+    assert facts == DocumentFacts(
+        doc_type="note",
+        source="sync",
+        health=0.6,
+        session="s",
+        position=2,
+        turn="s#2",
+        superseded_by="x",
+        expires_at="2032-01-01",
+    )
+    repeated = chunk_row(**msgspec.structs.asdict(facts))
+    assert {name: getattr(repeated, name) for name in FACT_FIELDS} == msgspec.structs.asdict(facts)
+    assert set(FACT_FIELDS) <= set(DocumentRow.__struct_fields__) & set(ChunkRow.__struct_fields__)
