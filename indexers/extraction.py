@@ -1,7 +1,8 @@
 """Texts → mentions: patterns in front, the model over windows, one name per place, evidence checked.
 
-Blocks while the model runs: call it off the event loop. The result is a function of text, labels and model alone
-where a call of the model holds windows of one text only, or the model doesn't mix them (`mixes_documents`).
+Blocks while the model runs: call it off the event loop. In three steps, so that the model can be at one text while
+another is begun or finished. The result is a function of text, labels and model alone where a call of the model holds
+windows of one text only, or the model doesn't mix them (`mixes_documents`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from indexers.domain.entities.patterns import compile_patterns
 from indexers.domain.entities.recognisers import Recognised, recognise
 from indexers.domain.entities.sentences import sentence_around, sentence_text
 from indexers.domain.entities.spans import LabelledSpan, merge_windows, select_flat
-from indexers.model_calls import TextToExtract, Work, calls, placed, prepare
+from indexers.model_calls import Question, TextToExtract, Work, call_of, calls, placed, prepare
 from indexers.ports import EntityExtractor
 
 
@@ -42,6 +43,15 @@ class Extracted:
     skipped_words: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """Texts on their way: what the rules found, and which calls of the model are to be made for what."""
+
+    works: Sequence[Work]
+    recognised: Sequence[Recognised]
+    planned: Sequence[tuple[Question, Sequence[tuple[Work, int]]]]
+
+
 def extract_texts(
     texts: Sequence[TextToExtract],
     *,
@@ -49,7 +59,20 @@ def extract_texts(
     batch_windows: int | None = None,
     rules: bool = True,
 ) -> list[Extracted]:
-    """In the order given. `batch_windows`: most windows of one model call; None: what suits the model.
+    """In the order given: `begin_texts`, `ask_model`, `finish_texts`."""
+    begun = begin_texts(texts, extractor=extractor, batch_windows=batch_windows, rules=rules)
+    ask_model(begun, extractor)
+    return finish_texts(begun)
+
+
+def begin_texts(
+    texts: Sequence[TextToExtract],
+    *,
+    extractor: EntityExtractor,
+    batch_windows: int | None = None,
+    rules: bool = True,
+) -> Begun:
+    """All that comes before the model. `batch_windows`: most windows of one model call; None: what suits the model.
 
     `rules`: patterns stand in front of the model; False measures the model alone.
 
@@ -57,12 +80,24 @@ def extract_texts(
     that is no regular expression.
     """
     works = [prepare(job, extractor) for job in texts]
-    for question, group in calls(works, batch_windows, extractor):
-        windows = [work.window_text(index) for work, index in group]
-        answers = extractor.extract(windows, question.prompts, threshold=question.threshold)
+    return Begun(
+        works=works,
+        recognised=[_by_rule(work) if rules else Recognised(spans=()) for work in works],
+        planned=list(calls(works, batch_windows, extractor)),
+    )
+
+
+def ask_model(begun: Begun, extractor: EntityExtractor) -> None:
+    """Once for each `begun`. ValueError for a window that the model refuses."""
+    answered = extractor.extract_each(call_of(*planned) for planned in begun.planned)
+    for (question, group), answers in zip(begun.planned, answered, strict=True):
         for (work, index), spans in zip(group, answers, strict=True):
             work.found[index] += placed(spans, question, work.windows[index].start)
-    return [_finish(work, _by_rule(work) if rules else Recognised(spans=())) for work in works]
+
+
+def finish_texts(begun: Begun) -> list[Extracted]:
+    """What the texts' mentions are, once the model has been asked."""
+    return [_finish(*one) for one in zip(begun.works, begun.recognised, strict=True)]
 
 
 def _by_rule(work: Work) -> Recognised:

@@ -11,7 +11,7 @@ from indexers.domain.entities.masking import Readings, readings
 from indexers.domain.entities.spans import LabelledSpan
 from indexers.domain.entities.windows import MAX_WORDS, Window, WindowLimits, cut_windows, split_words
 from indexers.domain.frontmatter import likely_body_start
-from indexers.ports import EntityExtractor, Span
+from indexers.ports import EntityExtractor, ModelCall, Span
 
 #: Windows of one call where no number is given: on int8 one is fastest, and scores then depend on nothing else.
 WINDOWS_ALONE: Final = 1
@@ -52,28 +52,20 @@ class Work:
         return self.windows[index].last - self.windows[index].first
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelCall:
-    """What `extract_texts` asks of the extractor in one call."""
-
-    windows: tuple[str, ...]
-    prompts: tuple[str, ...]
-    threshold: float
-
-
 def model_calls(
     texts: Sequence[TextToExtract], *, extractor: EntityExtractor, batch_windows: int | None = None
 ) -> list[ModelCall]:
     """All calls of `extract_texts`, without making them: what the rest costs is measured against these."""
     works = [prepare(job, extractor) for job in texts]
-    return [
-        ModelCall(
-            windows=tuple(work.window_text(index) for work, index in group),
-            prompts=question.prompts,
-            threshold=question.threshold,
-        )
-        for question, group in calls(works, batch_windows, extractor)
-    ]
+    return [call_of(*planned) for planned in calls(works, batch_windows, extractor)]
+
+
+def call_of(question: Question, group: Sequence[tuple[Work, int]]) -> ModelCall:
+    return ModelCall(
+        windows=tuple(work.window_text(index) for work, index in group),
+        prompts=question.prompts,
+        threshold=question.threshold,
+    )
 
 
 def prepare(job: TextToExtract, extractor: EntityExtractor) -> Work:

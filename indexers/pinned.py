@@ -1,10 +1,10 @@
-"""Where the model's thread may run."""
+"""The model's thread, and where it may run."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
 from indexers.errors import ConfigurationError
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class PinnedThread:
-    """One thread that stays on the given cores; threads which it starts inherit them.
+    """One thread that stays on the given cores (none: on any); threads which it starts inherit them.
 
     The caller's own thread keeps its freedom: Kafka, HTTP and the rest go where the system likes.
     """
@@ -27,8 +27,17 @@ class PinnedThread:
                 f"this process may use {sorted(allowed)}"
             )
         self._executor = ThreadPoolExecutor(
-            1, thread_name_prefix=section, initializer=os.sched_setaffinity, initargs=(0, cores)
+            1, thread_name_prefix=section, initializer=_stay, initargs=(cores,)
         )
 
     def call(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._executor.submit(work, *args, **kwargs).result()
+        return self.submit(work, *args, **kwargs).result()
+
+    def submit(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """To be done after what was submitted before."""
+        return self._executor.submit(work, *args, **kwargs)
+
+
+def _stay(cores: tuple[int, ...]) -> None:
+    if cores:
+        os.sched_setaffinity(0, cores)

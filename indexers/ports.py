@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Literal, Protocol
 
@@ -73,6 +73,15 @@ class Span:
     score: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCall:
+    """The arguments of one `EntityExtractor.extract`."""
+
+    windows: tuple[str, ...]
+    prompts: tuple[str, ...]
+    threshold: float
+
+
 class EntityExtractor(Protocol):
     """Windows of text → spans. Calls block (seconds): run them off the event loop. Thread-safe.
 
@@ -111,6 +120,13 @@ class EntityExtractor(Protocol):
 
         One model call: the caller sorts by length and bounds the number of windows. `labels`: as the model is to
         read them; a span's label is one of them.
+        """
+        ...
+
+    def extract_each(self, calls: Iterable[ModelCall]) -> Iterator[list[list[Span]]]:
+        """`extract` of each call, in order, with the same answers: one call is made ready while the model runs another.
+
+        Takes calls a few ahead of the answers. Raises as `extract` does, after the answers before.
         """
         ...
 

@@ -101,6 +101,7 @@ def extract_handler(
         model=ExtractorModel(
             extractor=Watched(extractor=extractor, context=context),
             executor=executor,
+            rules=executor,
             batch_windows=config.extractor.batch_windows,
         ),
         context=context,

@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import ParamSpec, TypeVar
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Final, Generic, ParamSpec, TypeVar
 
-from indexers.extractors.scores import check_labels, check_windows
+from indexers.extractors.scores import Scores, check_labels, check_windows, spans_over
 from indexers.extractors.spec import GlinerSpec
 from indexers.extractors.tokens import ReadWindow, WordTokenizer
 from indexers.pinned import PinnedThread
-from indexers.ports import Span
+from indexers.ports import ModelCall, Span
 
 P = ParamSpec("P")
 T = TypeVar("T")
+#: What an adapter's model takes.
+I = TypeVar("I")  # noqa: E741 - input
+
+#: Calls given to the model's thread ahead of the answer that is waited for: the next one begins at once.
+CALLS_AHEAD: Final = 2
 
 
-class GlinerExtractor(ABC):
-    """An `EntityExtractor` but for `mixes_documents`: words, tokens, limits and checks are the same for both."""
+@dataclass(frozen=True, slots=True)
+class ReadCall(Generic[I]):
+    """One call ready for the model. `filled[i]`: which window of the call `windows[i]` is; blank ones are left out."""
+
+    filled: list[int]
+    windows: list[ReadWindow]
+    inputs: I | None
+
+
+class GlinerExtractor(ABC, Generic[I]):
+    """An `EntityExtractor` but for `mixes_documents`: words, tokens, limits and checks are the same for both.
+
+    Before and behind the model (words, arrays, spans) the caller's thread works, so that with `extract_each` the
+    model's thread does nothing but run the model.
+    """
 
     def __init__(
         self, model_id: str, spec: GlinerSpec, tokens: WordTokenizer, *, cpu_affinity: tuple[int, ...]
@@ -25,7 +46,8 @@ class GlinerExtractor(ABC):
         self._id = model_id
         self._spec = spec
         self._tokens = tokens
-        self._pinned = PinnedThread(cpu_affinity, section="extractor") if cpu_affinity else None
+        self._is_pinned = bool(cpu_affinity)
+        self._thread = PinnedThread(cpu_affinity, section="extractor")
 
     @property
     def model_id(self) -> str:
@@ -46,23 +68,67 @@ class GlinerExtractor(ABC):
         return self._tokens.counts(words)
 
     def extract(self, windows: Sequence[str], labels: Sequence[str], *, threshold: float) -> list[list[Span]]:
-        check_labels(labels, threshold)
-        prompt = self._tokens.prompt(tuple(labels))
-        read = self._tokens.read(windows)
-        check_windows(read, max_words=self.max_words, max_tokens=self.max_tokens, prompt=len(prompt))
-        filled = [i for i, window in enumerate(read) if window.words and labels]
-        found: list[list[Span]] = [[] for _ in windows]
-        if filled:
-            spans = self._on_model_thread(self._run, [read[i] for i in filled], labels, threshold)
-            for i, row in zip(filled, spans, strict=True):
-                found[i] = row
-        return found
+        call = ModelCall(windows=tuple(windows), prompts=tuple(labels), threshold=threshold)
+        read = self._read(call)
+        scores = None if read.inputs is None else self._on_model_thread(self._run, read.inputs)
+        return _answer(call, read, scores)
+
+    def extract_each(self, calls: Iterable[ModelCall]) -> Iterator[list[list[Span]]]:
+        waiting: deque[tuple[ModelCall, ReadCall[I], Future[Scores] | None]] = deque()
+        try:
+            for call in calls:
+                try:
+                    read = self._read(call)
+                except ValueError:
+                    # The answers before are those of good calls.
+                    yield from _answers(waiting)
+                    raise
+                running = None if read.inputs is None else self._thread.submit(self._run, read.inputs)
+                waiting.append((call, read, running))
+                if len(waiting) > CALLS_AHEAD:
+                    yield _answered(*waiting.popleft())
+            yield from _answers(waiting)
+        finally:
+            for *_, running in waiting:
+                if running is not None:
+                    running.cancel()
 
     @abstractmethod
-    def _run(
-        self, windows: Sequence[ReadWindow], labels: Sequence[str], threshold: float
-    ) -> list[list[Span]]:
+    def _inputs(self, windows: Sequence[ReadWindow], labels: Sequence[str]) -> I:
         """Of windows with words, within the model's limits; at least one label."""
 
+    @abstractmethod
+    def _run(self, inputs: I) -> Scores:
+        """Logits: [windows, words, widths, labels], the words padded."""
+
+    def _read(self, call: ModelCall) -> ReadCall[I]:
+        check_labels(call.prompts, call.threshold)
+        prompt = self._tokens.prompt(call.prompts)
+        read = self._tokens.read(call.windows)
+        check_windows(read, max_words=self.max_words, max_tokens=self.max_tokens, prompt=len(prompt))
+        filled = [i for i, window in enumerate(read) if window.words and call.prompts]
+        windows = [read[i] for i in filled]
+        return ReadCall(filled, windows, self._inputs(windows, call.prompts) if filled else None)
+
     def _on_model_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return work(*args, **kwargs) if self._pinned is None else self._pinned.call(work, *args, **kwargs)
+        return self._thread.call(work, *args, **kwargs) if self._is_pinned else work(*args, **kwargs)
+
+
+def _answers(
+    waiting: deque[tuple[ModelCall, ReadCall[I], Future[Scores] | None]],
+) -> Iterator[list[list[Span]]]:
+    while waiting:
+        yield _answered(*waiting.popleft())
+
+
+def _answered(call: ModelCall, read: ReadCall[I], running: Future[Scores] | None) -> list[list[Span]]:
+    return _answer(call, read, None if running is None else running.result())
+
+
+def _answer(call: ModelCall, read: ReadCall[I], scores: Scores | None) -> list[list[Span]]:
+    found: list[list[Span]] = [[] for _ in call.windows]
+    if scores is not None:
+        rows = spans_over(call.threshold, scores, read.windows, call.prompts)
+        for i, row in zip(read.filled, rows, strict=True):
+            found[i] = row
+    return found

@@ -9,7 +9,7 @@ import numpy as np
 
 from indexers.errors import ConfigurationError
 from indexers.extractors.base import GlinerExtractor
-from indexers.extractors.scores import Scores, spans_over
+from indexers.extractors.scores import Scores
 from indexers.extractors.spec import (
     TOKENIZER_FILE,
     checked,
@@ -20,12 +20,13 @@ from indexers.extractors.spec import (
 )
 from indexers.extractors.tokens import ReadWindow, read_tokenizer
 from indexers.onnx_session import open_session
-from indexers.ports import Span
 
+#: By the name of the graph's input.
+Arrays = dict[str, np.ndarray]
 INPUTS = {"input_ids", "attention_mask", "words_mask", "text_lengths", "span_idx", "span_mask"}
 
 
-class OnnxExtractor(GlinerExtractor):
+class OnnxExtractor(GlinerExtractor[Arrays]):
     """int8 activations are scaled over the whole padded batch: scores depend a little on the call's other windows.
 
     Hence windows of one text only in a call (`mixes_documents`), sorted and grouped by the caller in one way.
@@ -48,9 +49,7 @@ class OnnxExtractor(GlinerExtractor):
     def mixes_documents(self) -> bool:
         return self._mixes
 
-    def _run(
-        self, windows: Sequence[ReadWindow], labels: Sequence[str], threshold: float
-    ) -> list[list[Span]]:
+    def _inputs(self, windows: Sequence[ReadWindow], labels: Sequence[str]) -> Arrays:
         prompt = self._tokens.prompt(tuple(labels))
         width = len(prompt) + max(len(window.ids) for window in windows) + 2
         ids, attention, words_mask = (np.zeros((len(windows), width), np.int64) for _ in range(3))
@@ -65,18 +64,18 @@ class OnnxExtractor(GlinerExtractor):
             words_mask[i, begin : begin + len(of_word)] = np.where(first, of_word + 1, 0)
         lengths = np.array([[len(window.words)] for window in windows], np.int64)
         spans, mask = self._span_table(lengths)
-        logits: Scores = self._session.run(
-            None,
-            {
-                "input_ids": ids,
-                "attention_mask": attention,
-                "words_mask": words_mask,
-                "text_lengths": lengths,
-                "span_idx": spans,
-                "span_mask": mask,
-            },
-        )[0]
-        return spans_over(threshold, logits, windows, labels)
+        return {
+            "input_ids": ids,
+            "attention_mask": attention,
+            "words_mask": words_mask,
+            "text_lengths": lengths,
+            "span_idx": spans,
+            "span_mask": mask,
+        }
+
+    def _run(self, inputs: Arrays) -> Scores:
+        logits: Scores = self._session.run(None, inputs)[0]
+        return logits
 
     def _span_table(self, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Every start with every width, [windows, words * max_width, 2]; False and (0, 0) beyond a window's end."""

@@ -6,13 +6,20 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
+from typing import Final
 
 from tokenizers import Encoding, Tokenizer
 
 from indexers.domain.entities.windows import Word, split_words
 from indexers.errors import ConfigurationError
 from indexers.extractors.spec import GlinerSpec
+
+#: Words whose tokens are remembered, and the longest of them (characters): a few megabytes.
+REMEMBERED_WORDS: Final = 20_000
+REMEMBERED_CHARS: Final = 40
+_Tokens = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +36,11 @@ class ReadWindow:
 
 
 class WordTokenizer:
-    """Nothing is cut and nothing padded. Thread-safe."""
+    """Nothing is cut and nothing padded. Thread-safe.
+
+    A word's tokens don't depend on its neighbours (each is encoded by itself), so those of common words are
+    remembered: a text's words are counted first and read once more window by window.
+    """
 
     def __init__(self, tokenizer: Tokenizer, spec: GlinerSpec, *, source: str) -> None:
         # One model call must not spread over cores that the settings did not give it.
@@ -47,12 +58,13 @@ class WordTokenizer:
         self._ent, self._sep = ent, sep
         # A text has hundreds of windows with one prompt.
         self.prompt = lru_cache(maxsize=64)(self._prompt)
+        self._remembered: dict[str, _Tokens] = {}
 
     def _prompt(self, labels: tuple[str, ...]) -> tuple[int, ...]:
         """ValueError for a label that the model can't be asked for."""
         ids: list[int] = []
         for label in labels:
-            tokens: list[int] = self._encode([label])[0].ids if label.strip() else []
+            tokens: list[int] = self._encode([label]).ids if label.strip() else []
             if not tokens or self._ent in tokens or self._sep in tokens:
                 raise ValueError(f"the label {label!r} says nothing to the model: give a word")
             ids += (self._ent, *tokens)
@@ -60,46 +72,63 @@ class WordTokenizer:
 
     def read(self, windows: Sequence[str]) -> list[ReadWindow]:
         """Raises ValueError for lone surrogates, which no file holds."""
-        words = [split_words(window) for window in windows]
-        texts = [[w[a:b] for a, b in row] for w, row in zip(windows, words, strict=True)]
-        rows = zip(words, texts, self._encode_batch(texts), strict=True)
-        return [_read(row, text, encoding) for row, text, encoding in rows]
+        return [self._read(window) for window in windows]
 
     def counts(self, words: Sequence[str]) -> list[int]:
         """Tokens of each word."""
-        counts = [0] * len(words)
-        for word in _of_words(self._encode(words)[0]):
-            counts[word] += 1
-        return counts
+        tokens = self._tokens(words)
+        return [len(tokens[word]) for word in words]
 
-    def _encode(self, words: Sequence[str]) -> list[Encoding]:
-        return self._encode_batch([words])
+    def _read(self, window: str) -> ReadWindow:
+        words = split_words(window)
+        texts = [window[start:end] for start, end in words]
+        tokens = self._tokens(texts)
+        ids: list[int] = []
+        of_word: list[int] = []
+        kept: list[int] = []
+        for at, text in enumerate(texts):
+            if found := tokens[text]:
+                ids += found
+                of_word += [len(kept)] * len(found)
+                kept.append(at)
+        if len(kept) < len(words):
+            words, texts = [words[at] for at in kept], [texts[at] for at in kept]
+        return ReadWindow(words, texts, ids, of_word)
 
-    def _encode_batch(self, rows: Sequence[Sequence[str]]) -> list[Encoding]:
+    def _tokens(self, words: Sequence[str]) -> dict[str, _Tokens]:
+        """By word. The result is whole, whatever another thread forgets meanwhile."""
+        found: dict[str, _Tokens] = {}
+        missing: dict[str, None] = {}
+        for word in words:
+            known = self._remembered.get(word)
+            if known is None:
+                missing[word] = None
+            else:
+                found[word] = known
+        if missing:
+            fresh = self._encoded(list(missing))
+            found |= fresh
+            if len(self._remembered) + len(fresh) > REMEMBERED_WORDS:
+                self._remembered.clear()
+            short = ((word, ids) for word, ids in fresh.items() if len(word) <= REMEMBERED_CHARS)
+            self._remembered.update(islice(short, REMEMBERED_WORDS))
+        return found
+
+    def _encoded(self, words: list[str]) -> dict[str, _Tokens]:
+        """No special tokens are added: every token belongs to a word."""
+        encoding = self._encode(words)
+        tokens: list[list[int]] = [[] for _ in words]
+        for token, word in zip(encoding.ids, encoding.word_ids, strict=True):
+            if word is not None:
+                tokens[word].append(token)
+        return {word: tuple(ids) for word, ids in zip(words, tokens, strict=True)}
+
+    def _encode(self, words: list[str]) -> Encoding:
         try:
-            return list(
-                self._tokenizer.encode_batch(
-                    [list(row) for row in rows], is_pretokenized=True, add_special_tokens=False
-                )
-            )
+            [encoding] = self._tokenizer.encode_batch([words], is_pretokenized=True, add_special_tokens=False)
         except TypeError as exc:
             raise ValueError("a text with lone surrogates can't be tokenised") from exc
-
-
-def _read(words: list[Word], texts: list[str], encoding: Encoding) -> ReadWindow:
-    of_word = _of_words(encoding)
-    kept = sorted(set(of_word))
-    if len(kept) == len(words):
-        return ReadWindow(words, texts, encoding.ids, of_word)
-    number = {word: i for i, word in enumerate(kept)}
-    return ReadWindow(
-        [words[i] for i in kept], [texts[i] for i in kept], encoding.ids, [number[i] for i in of_word]
-    )
-
-
-def _of_words(encoding: Encoding) -> list[int]:
-    """No special tokens were added: every token belongs to a word."""
-    return [word for word in encoding.word_ids if word is not None]
+        return encoding
 
 
 def read_tokenizer(path: Path, spec: GlinerSpec) -> WordTokenizer:

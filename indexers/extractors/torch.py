@@ -13,7 +13,7 @@ import numpy as np
 from indexers.errors import ConfigurationError
 from indexers.extractors.base import GlinerExtractor
 from indexers.extractors.checkpoint import write_checkpoint
-from indexers.extractors.scores import spans_over
+from indexers.extractors.scores import Scores
 from indexers.extractors.spec import (
     CONFIG_FILE,
     TOKENIZER_FILE,
@@ -24,10 +24,9 @@ from indexers.extractors.spec import (
     torch_model_id,
 )
 from indexers.extractors.tokens import ReadWindow, WordTokenizer, read_tokenizer
-from indexers.ports import Span
 
 
-class TorchExtractor(GlinerExtractor):
+class TorchExtractor(GlinerExtractor[Any]):
     """`model` is a folder or a hub id; HF_HUB_OFFLINE=1 looks for a hub id in the local cache only.
 
     A folder that holds only an int8 ONNX graph, as the shipped model's, is read with its weights as floats.
@@ -57,13 +56,13 @@ class TorchExtractor(GlinerExtractor):
         """Float activations are not scaled over the batch: neighbours change the last bits at most."""
         return True
 
-    def _run(
-        self, windows: Sequence[ReadWindow], labels: Sequence[str], threshold: float
-    ) -> list[list[Span]]:
+    def _inputs(self, windows: Sequence[ReadWindow], labels: Sequence[str]) -> Any:
         texts = [window.texts for window in windows]
-        batch = self._model.collate_batch(self._model.prepare_base_input(texts), list(labels))
-        logits = self._model.run_batch(batch)[0]
-        return spans_over(threshold, logits.float().cpu().numpy().astype(np.float32), windows, labels)
+        return self._model.collate_batch(self._model.prepare_base_input(texts), list(labels))
+
+    def _run(self, inputs: Any) -> Scores:
+        logits: Scores = self._model.run_batch(inputs)[0].float().cpu().numpy().astype(np.float32)
+        return logits
 
 
 def _libraries() -> tuple[Any, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from indexers.domain.entities.spans import LabelledSpan, select_flat
 from indexers.domain.entities.windows import split_words
 from indexers.extractors.factory import identify_extractor, load_extractor
-from indexers.ports import EntityExtractor, Span
+from indexers.ports import EntityExtractor, ModelCall, Span
 from indexers.settings import ExtractorSettings
 
 LABELS = ["person", "team", "service", "technology", "location", "date"]
@@ -180,6 +181,40 @@ class ExtractorConformance(ABC):
             [keys(spans) for spans in call.result()] == [keys(spans) for spans in expected] for call in calls
         )
 
+    def test_calls_in_a_row_are_answered_as_one_by_one(self, extractor: EntityExtractor) -> None:
+        calls = [call_of(window, "", labels=labels) for window in WINDOWS for labels in (LABELS, LABELS[:2])]
+        calls[3:3] = [call_of("\n"), call_of(), call_of(*WINDOWS, labels=[])]
+        alone = [extractor.extract(c.windows, c.prompts, threshold=c.threshold) for c in calls]
+        assert [alone[4], alone[3], alone[5]] == [[], [[]], [[], [], [], []]]
+        assert list(extractor.extract_each(calls)) == alone
+        assert list(extractor.extract_each([])) == []
+
+    def test_calls_are_taken_a_few_ahead_and_no_more_are_made_once_nobody_asks(
+        self, extractor: EntityExtractor
+    ) -> None:
+        taken: list[int] = []
+
+        def calls() -> Iterator[ModelCall]:
+            for number in range(100):
+                taken.append(number)
+                yield call_of(WINDOWS[0])
+
+        answers = extractor.extract_each(calls())
+        next(answers)
+        next(answers)
+        assert taken == [0, 1, 2, 3]
+        del answers
+        assert extractor.extract([WINDOWS[0]], LABELS, threshold=0.5)
+        assert taken == [0, 1, 2, 3]
+
+    def test_a_refused_call_takes_no_answer_of_those_before_it(self, extractor: EntityExtractor) -> None:
+        good, bad = call_of(WINDOWS[0]), call_of(" ".join(["so"] * (extractor.max_words + 1)))
+        answers = extractor.extract_each([good, good, bad, good])
+        expected = extractor.extract(good.windows, good.prompts, threshold=good.threshold)
+        assert [next(answers), next(answers)] == [expected, expected]
+        with pytest.raises(ValueError, match="cut it first"):
+            next(answers)
+
     @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(text=st.text(max_size=80))
     def test_any_text_has_spans_or_a_reason(self, extractor: EntityExtractor, text: str) -> None:
@@ -189,6 +224,10 @@ class ExtractorConformance(ABC):
             assert any("\ud800" <= char <= "\udfff" for char in text)
         else:
             assert all(0 <= span.start < span.end <= len(text) for span in spans)
+
+
+def call_of(*windows: str, labels: Sequence[str] = LABELS) -> ModelCall:
+    return ModelCall(windows=windows, prompts=tuple(labels), threshold=0.3)
 
 
 def flat(spans: list[Span]) -> list[LabelledSpan]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from indexers.domain.identity import EntityNamespace, Principal
 from indexers.extracted import Progress, extraction_progress
 from indexers.opensearch.gate import RowWrite
 from indexers.opensearch.rows import ControlRow, Index, owner_fields
-from indexers.ports import Span
+from indexers.ports import ModelCall, Span
 from streams.agents.extract import ask_for_outdated, handler
 from streams.batch import Record
 from streams.events import MentionsExtracted
@@ -352,7 +352,10 @@ class Refusing:
     def __getattr__(self, name: str) -> Any:
         return getattr(shipped_extractor(), name)
 
-    def extract(self, windows: Sequence[str], labels: Sequence[str], *, threshold: float) -> list[list[Span]]:
-        if any(self._word in window for window in windows):
+    def extract_each(self, calls: Iterable[ModelCall]) -> Iterator[list[list[Span]]]:
+        return shipped_extractor().extract_each(map(self._checked, calls))
+
+    def _checked(self, call: ModelCall) -> ModelCall:
+        if any(self._word in window for window in call.windows):
             raise ValueError("too long")
-        return shipped_extractor().extract(windows, labels, threshold=threshold)
+        return call

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -14,9 +17,9 @@ from indexers.domain.identity import AgentId, DocumentId, EntityNamespace, Names
 from indexers.extraction import Extracted, FoundMention
 from indexers.model_calls import TextToExtract
 from indexers.opensearch.rows import ExtractionRow
-from indexers.ports import Span
+from indexers.ports import ModelCall, Span
 from streams.agents.extract.announce import row_write, tell, tell_end
-from streams.agents.extract.model import Model
+from streams.agents.extract.model import GROUPS_AT_ONCE, Model
 from streams.agents.extract.requests import decode_requests
 from streams.agents.extract.subjects import Subject, newest_subjects
 from streams.batch import Record
@@ -149,10 +152,17 @@ class Capitals:
         return [1 for _ in words]
 
     def extract(self, windows: Sequence[str], labels: Sequence[str], *, threshold: float) -> list[list[Span]]:
-        self.calls.append(list(windows))
-        if any("stop" in window for window in windows):
-            raise ValueError(f"no window over {threshold}")
-        return [[Span(start=0, end=5, label=labels[0], score=0.9)] for _ in windows]
+        [answers] = self.extract_each(
+            [ModelCall(windows=tuple(windows), prompts=tuple(labels), threshold=threshold)]
+        )
+        return answers
+
+    def extract_each(self, calls: Iterable[ModelCall]) -> Iterator[list[list[Span]]]:
+        for call in calls:
+            self.calls.append(list(call.windows))
+            if any("stop" in window for window in call.windows):
+                raise ValueError(f"no window over {call.threshold}")
+            yield [[Span(start=0, end=5, label=call.prompts[0], score=0.9)] for _ in call.windows]
 
 
 @pytest.mark.parametrize("mixes", [False, True])
@@ -164,7 +174,9 @@ async def test_a_text_that_the_model_refuses_costs_its_neighbours_nothing(*, mix
     }
     extractor = Capitals(mixes_documents=mixes)
     with ThreadPoolExecutor(max_workers=1) as executor:
-        found, refused = await Model(extractor=extractor, executor=executor, batch_windows=8).extract(texts)
+        found, refused = await Model(
+            extractor=extractor, executor=executor, rules=executor, batch_windows=8
+        ).extract(texts)
     assert {doc_id: [m.surface for m in one.mentions] for doc_id, one in found.items()} == {
         "a": ["Alice"],
         "c": ["Carla"],
@@ -173,3 +185,69 @@ async def test_a_text_that_the_model_refuses_costs_its_neighbours_nothing(*, mix
     alone = [["Alice runs."], ["Bruno: stop."], ["Carla eats it."]]
     together = [["Alice runs.", "Bruno: stop.", "Carla eats it."]]
     assert extractor.calls == (together + alone if mixes else alone)
+
+
+class Slow(Capitals):
+    """Answers only once it may; tells which texts have been begun (their words counted)."""
+
+    def __init__(self) -> None:
+        super().__init__(mixes_documents=False)
+        self.begun: list[str] = []
+        self.may_answer = threading.Semaphore(0)
+
+    def word_tokens(self, words: Sequence[str]) -> list[int]:
+        self.begun.append(words[0])
+        return super().word_tokens(words)
+
+    def extract_each(self, calls: Iterable[ModelCall]) -> Iterator[list[list[Span]]]:
+        for answers in super().extract_each(calls):
+            self.may_answer.acquire()
+            yield answers
+
+
+def numbered(count: int) -> dict[DocumentId, TextToExtract]:
+    labels = NamespaceLabels(labels=(EntityLabel(name="person"),))
+    return {DocumentId(str(n)): TextToExtract(text=f"Text{n} is here.", labels=labels) for n in range(count)}
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - threads change it
+            await asyncio.sleep(0.002)
+
+
+@contextlib.contextmanager
+def slow_model() -> Iterator[tuple[Slow, Model]]:
+    slow = Slow()
+    with ThreadPoolExecutor(max_workers=1) as executor, ThreadPoolExecutor(max_workers=1) as rules:
+        yield slow, Model(extractor=slow, executor=executor, rules=rules, batch_windows=None)
+
+
+async def test_texts_are_begun_while_the_model_is_at_another_but_few_at_once() -> None:
+    with slow_model() as (slow, model):
+        running = asyncio.create_task(model.extract(numbered(8)))
+        await until(lambda: len(slow.begun) == GROUPS_AT_ONCE)
+        await asyncio.sleep(0.05)
+        assert (slow.begun, len(slow.calls)) == (["Text0", "Text1", "Text2"], 1)
+        slow.may_answer.release()
+        await until(lambda: len(slow.begun) == GROUPS_AT_ONCE + 1)
+        slow.may_answer.release(100)
+        found, refused = await running
+    assert [(doc_id, one.mentions[0].surface) for doc_id, one in found.items()] == [
+        (str(n), f"Text{n}") for n in range(8)
+    ]
+    assert refused == {}
+    assert slow.calls == [[f"Text{n} is here."] for n in range(8)]
+
+
+async def test_a_batch_that_is_given_up_ends_with_the_text_that_the_model_is_at() -> None:
+    with slow_model() as (slow, model):
+        running = asyncio.create_task(model.extract(numbered(8)))
+        await until(lambda: len(slow.begun) == GROUPS_AT_ONCE)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        slow.may_answer.release(100)
+        later, _ = await model.extract(numbered(2))
+    assert list(later) == ["0", "1"]
+    assert slow.calls == [["Text0 is here."], ["Text0 is here."], ["Text1 is here."]]
