@@ -47,7 +47,9 @@ def entity_hops(subgraph: Subgraph, seeds: Seeds, rules: GraphRules) -> list[Rea
                 and (value := source.value * telling * edge.weight * rules.entity_decay) > 0
             ):
                 offers[edge.source].append(_Offer(value, (*source.steps, Step(edge, backward=True))))
-    return [_reached(doc_id, some) for doc_id, some in sorted(offers.items())]
+    found = [_reached(doc_id, some) for doc_id, some in sorted(offers.items())]
+    # Evidence too small for a float's 1 − value is none.
+    return [one for one in found if one.value > 0]
 
 
 def _sources(
