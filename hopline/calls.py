@@ -9,11 +9,11 @@ from urllib.parse import quote
 
 import msgspec
 
-from hopline.answers import BacklinkPage, ContentPage, Document, LinkPage, Problem, SearchPage
+from hopline.answers import BacklinkPage, ContentPage, Context, Document, LinkPage, Problem, SearchPage
 from indexers.errors import HoplineError, Transient, WrongUsage
 
 T = TypeVar("T")
-Part = Literal["keyword", "vector"]
+Part = Literal["keyword", "vector", "names", "graph"]
 
 
 class ApiError(HoplineError):
@@ -71,7 +71,9 @@ def search(
     page_size: int | None = None,
     cursor: str | None = None,
     explain: bool = False,
+    options: Mapping[str, Any] | None = None,
 ) -> Call[SearchPage]:
+    """`options`: weights, depths and switches that are otherwise for this search."""
     body: dict[str, Any] = {
         "query": query,
         "filters": filters or None,
@@ -79,9 +81,31 @@ def search(
         "page_size": page_size,
         "cursor": cursor,
         "explain": explain or None,
+        "options": options or None,
     }
     given = {name: value for name, value in body.items() if value is not None}
     return Call(method="POST", path="/v1/search", answer=SearchPage, json=given)
+
+
+def context(
+    query: str,
+    *,
+    budget_tokens: int | None = None,
+    documents_max: int | None = None,
+    l1_documents_max: int | None = None,
+    filters: Mapping[str, Any] | None = None,
+    parts: Sequence[Part] | None = None,
+) -> Call[Context]:
+    body: dict[str, Any] = {
+        "query": query,
+        "filters": filters or None,
+        "parts": None if parts is None else list(parts),
+        "budget_tokens": budget_tokens,
+        "documents_max": documents_max,
+        "l1_documents_max": l1_documents_max,
+    }
+    given = {name: value for name, value in body.items() if value is not None}
+    return Call(method="POST", path="/v1/context", answer=Context, json=given)
 
 
 def document(doc_id: str) -> Call[Document]:

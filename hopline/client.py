@@ -17,7 +17,17 @@ import httpx2
 import stamina
 
 from hopline import calls, entity_calls
-from hopline.answers import Backlink, BacklinkPage, ContentPage, Document, Hit, Link, LinkPage, SearchPage
+from hopline.answers import (
+    Backlink,
+    BacklinkPage,
+    ContentPage,
+    Context,
+    Document,
+    Hit,
+    Link,
+    LinkPage,
+    SearchPage,
+)
 from hopline.calls import Call, Part
 from hopline.entity_answers import (
     DocumentMention,
@@ -84,9 +94,16 @@ class HoplineClient:
         page_size: int | None = None,
         cursor: str | None = None,
         explain: bool = False,
+        options: Mapping[str, Any] | None = None,
     ) -> SearchPage:
         call = calls.search(
-            query, filters=filters, parts=parts, page_size=page_size, cursor=cursor, explain=explain
+            query,
+            filters=filters,
+            parts=parts,
+            page_size=page_size,
+            cursor=cursor,
+            explain=explain,
+            options=options,
         )
         return self.call(call)
 
@@ -99,6 +116,10 @@ class HoplineClient:
             cursor = page.next_cursor
             if cursor is None:
                 return
+
+    def context(self, query: str, **options: Any) -> Context:
+        """What a model should read about a question; options as in `calls.context`."""
+        return self.call(calls.context(query, **options))
 
     def document(self, doc_id: str) -> Document:
         return self.call(calls.document(doc_id))
@@ -209,6 +230,9 @@ class AsyncHoplineClient:
             cursor = page.next_cursor
             if cursor is None:
                 return
+
+    async def context(self, query: str, **options: Any) -> Context:
+        return await self.call(calls.context(query, **options))
 
     async def document(self, doc_id: str) -> Document:
         return await self.call(calls.document(doc_id))

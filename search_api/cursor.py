@@ -13,6 +13,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
+#: The last second that a calendar has, more or less.
+_CLOCK_MAX = 250_000_000_000
+
 
 class CursorError(ValueError):
     """The text is no cursor of this list."""
@@ -28,6 +31,8 @@ class SearchPosition(msgspec.Struct, frozen=True, kw_only=True):
 
     score: float
     doc_id: str
+    #: The first page's clock, seconds since 1970: ages and validity are the same on every page.
+    at: int = 0
 
 
 class ListPosition(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +63,7 @@ def encode_cursor(position: SearchPosition | ListPosition, list_fingerprint: str
 
 def decode_search_cursor(text: str, list_fingerprint: str) -> SearchPosition:
     position = _position(text, list_fingerprint, SearchPosition)
-    if not math.isfinite(position.score):
+    if not (math.isfinite(position.score) and 0 <= position.at <= _CLOCK_MAX):
         raise CursorError
     return position
 

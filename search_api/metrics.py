@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from indexers.opensearch.metrics import StoreMetrics
 
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_TOKENS = (100, 250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000)
 
 
 class ApiMetrics:
@@ -34,7 +35,7 @@ class ApiMetrics:
         )
         self.step_seconds = Histogram(
             "hopline_search_step_seconds",
-            "Time of one waiting step of a search: filter, embed, recall, look_up, excerpts (what of them is "
+            "Time of one waiting step of a search: filter, embed, recall, graph, look_up, excerpts (what of them is "
             "left to wait for after look_up).",
             ["step"],
             buckets=_SECONDS,
@@ -46,10 +47,52 @@ class ApiMetrics:
             ["stage", "direction"],
             registry=registry,
         )
+        self._stages: dict[tuple[str, str], Counter] = {}
+        self.related_hits = Counter(
+            "hopline_search_related_hits_total",
+            "Hits shown that the graph alone brought (only), or direct hits that have more of their score from the "
+            "graph (more).",
+            ["kind"],
+            registry=registry,
+        )
+        self.health_changes = Counter(
+            "hopline_search_health_changes_total",
+            "Documents that are among the first five since the health of others lowered those.",
+            registry=registry,
+        )
+        self.source_ties = Counter(
+            "hopline_search_source_ties_total",
+            "Neighbours among the first five hits whose order their sources decided.",
+            registry=registry,
+        )
+        self.graph_truncated = Counter(
+            "hopline_search_graph_truncated_total",
+            "Edges, names and documents that caps of the graph left out, by cap; of pages: how often one was full.",
+            ["cap"],
+            registry=registry,
+        )
         self.stale_excerpts = Counter(
             "hopline_search_stale_excerpts_total",
             "Hits shown without an excerpt, by reason.",
             ["reason"],
+            registry=registry,
+        )
+        self.context_seconds = Histogram(
+            "hopline_context_seconds",
+            "Time of one context inside the service, its search included.",
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self.context_tokens = Histogram(
+            "hopline_context_tokens",
+            "Tokens of the assembled contexts.",
+            buckets=_TOKENS,
+            registry=registry,
+        )
+        self.context_documents = Counter(
+            "hopline_context_documents_total",
+            "Documents in contexts: with excerpts (L1), or with their line alone (L0).",
+            ["level"],
             registry=registry,
         )
         self.query_cache = Counter(
@@ -61,3 +104,12 @@ class ApiMetrics:
         self.problems = Counter(
             "hopline_http_problems_total", "Problem answers by kind.", ["kind"], registry=registry
         )
+
+    def count_stage(self, stage: str, taken: int, given: int) -> None:
+        """Counters of a stage are looked up once: a search has twenty stages."""
+        for direction, count in (("in", taken), ("out", given)):
+            counter = self._stages.get((stage, direction))
+            if counter is None:
+                counter = self.stage_candidates.labels(stage=stage, direction=direction)
+                self._stages[stage, direction] = counter
+            counter.inc(count)

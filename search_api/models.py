@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Part = Literal["keyword", "vector"]
+from search_api.graph.kinds import GraphPart
+
+#: What a request may ask for.
+Part = Literal["keyword", "vector", "names", "graph"]
 PARTS: Final[tuple[Part, ...]] = get_args(Part)
+Leg = Literal["documents", "session_summaries", "entities", "graph"]
+#: What speaks for a hit.
+EvidencePart = Literal["keyword", "vector", "names", "exact"] | GraphPart
 
 
 class Answer(BaseModel):
@@ -28,13 +34,47 @@ class MatchAnswer(Answer):
     fields: list[str] = Field(description="Where: title, aliases, tags, path, body.")
 
 
-class ReasonAnswer(Answer):
-    """normalised · weight = contribution; the contributions of a hit add up to its score."""
+class SaidNameAnswer(Answer):
+    """A name that the query and the document say. It counts idf · weight; their sum is the raw score."""
 
-    leg: str
-    part: Part
+    label: str
+    name: str
+    documents: int = Field(description="Documents that say it, as far as the asker sees.")
+    idf: float
+    weight: float = Field(description="How certain the mention is, 0..1.")
+
+
+class NodeAnswer(Answer):
+    """A document, or a name of an entity."""
+
+    doc_id: str | None = None
+    path: str | None = None
+    label: str | None = None
+    title: str = Field(description="Title of the document, or the name.")
+
+
+class StepAnswer(Answer):
+    model_config = ConfigDict(frozen=True, populate_by_name=True, serialize_by_alias=True)
+
+    kind: str = Field(
+        description="wikilink, embed, reference, unlinked_mention, mention, relation, session, tags, category, "
+        "terms."
+    )
+    from_: NodeAnswer = Field(alias="from")
+    to: NodeAnswer
+    backward: bool = Field(description="Walked against the way that the edge says.")
+    weight: float
+    context: str | None = Field(description="The sentence that says it; null for what no text says.")
+
+
+class ReasonAnswer(Answer):
+    """normalised · weight = contribution. A hit's score is the sum of its contributions times its factors."""
+
+    leg: Leg
+    part: EvidencePart
     raw_score: float
     normaliser: str
+    scale: float = Field(description="What the rule divided by, or the place that it counted; 0: neither.")
     normalised: float
     weight: float
     contribution: float
@@ -46,6 +86,16 @@ class ReasonAnswer(Answer):
     heading_path: list[str]
     start: int | None = Field(description="Span of the chunk (vector part), code points.")
     end: int | None
+    names: list[SaidNameAnswer] = Field(description="Names that the query says too (entities leg).")
+    path: list[StepAnswer] = Field(description="How the graph came here, from a hit or a name of the query.")
+
+
+class FactorAnswer(Answer):
+    """What a property of the document makes of the score."""
+
+    name: str = Field(description="health, source, recency, validity, boost.")
+    value: float
+    inputs: dict[str, Any] = Field(description="What it was made of: docs/explanation/scores.md.")
 
 
 class HitAnswer(Answer):
@@ -59,6 +109,12 @@ class HitAnswer(Answer):
         description="Why there is no excerpt: changed, gone, unreadable, not_text, no_vault, vault_away."
     )
     reasons: list[ReasonAnswer]
+    factors: list[FactorAnswer] = Field(
+        description="In the order of multiplication: those other than 1, with `explain` all."
+    )
+    health: float
+    health_reasons: list[str] = Field(description="What lowered it, as `short:-0.4`.")
+    invalid: str | None = Field(description="superseded, expired or not_yet_valid; null: valid now.")
     tags: list[str]
     doc_type: str
     source: str
@@ -74,6 +130,24 @@ class StageAnswer(Answer):
     ms: float
 
 
+class RecognisedAnswer(Answer):
+    """Something that was read out of the query. It excludes nothing."""
+
+    kind: str = Field(description="tag, time, quoted, path, id, title, name.")
+    said: str
+    effect: str = Field(
+        description="boost: documents that have it count more; exact: the document comes first."
+    )
+
+
+class GraphTraceAnswer(Answer):
+    edges: int
+    names: int
+    documents: int
+    stale: int = Field(description="Edges that were dropped since their document has moved on.")
+    truncated: dict[str, int] = Field(description="What caps left out, by cap.")
+
+
 class TraceAnswer(Answer):
     embedding_model: str | None
     candidate_depth: int
@@ -82,7 +156,13 @@ class TraceAnswer(Answer):
     filter_mode: str
     query_words_left_out: int = Field(description="Words of a long query that the keyword part left out.")
     query_vector_cached: bool
+    cosine_floor: float
     steps_ms: dict[str, float]
+    round_trips: int = Field(description="Requests to the engine, one after another.")
+    recognised: list[RecognisedAnswer]
+    lists: dict[str, int] = Field(description="Rows that each list of the recall had, as `leg/part`.")
+    weights: dict[str, float] = Field(description="Share of each list that was asked, as `leg/part`.")
+    graph: GraphTraceAnswer | None = Field(description="Null where the graph wasn't walked.")
     stages: list[StageAnswer]
 
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from indexers.domain.frontmatter import DOC_TYPES
 from indexers.domain.identity import Scope
-from search_api.models import Part
+from search_api.models import PARTS, Part
+from search_api.overlays import partial_of
+from search_api.ranking_settings import RankingRules
 from search_api.settings import QUERY_MAX_CHARS
 
 #: Categories Cc and Cs, without the white space of a pasted query: a mistake or an attack.
@@ -86,18 +88,32 @@ class SearchFilters(Request):
     updated_before: Moment | None = Field(None, description="Updated before this time (ISO 8601).")
 
 
+if TYPE_CHECKING:
+
+    class SearchOptions(Request):
+        """Any fields of `RankingRules`: what they are for one request."""
+else:
+    SearchOptions = partial_of(RankingRules, "SearchOptions", strict=True)
+
+
 class SearchRequest(Request):
     query: Annotated[str, Field(max_length=QUERY_MAX_CHARS), AfterValidator(clean_query)] = Field(
         description="What to look for, as plain text: no character of it is an operator."
     )
     filters: SearchFilters = Field(SearchFilters(), description="Which documents may be found.")
     parts: list[Part] = Field(
-        ["keyword", "vector"], min_length=1, max_length=2, description="Which parts of the retrieval to use."
+        list(PARTS),
+        min_length=1,
+        max_length=len(PARTS),
+        description="Which parts of the retrieval to use: keyword, vector, names (of entities), graph.",
+    )
+    options: SearchOptions | None = Field(
+        None, description="Weights, depths and switches that are otherwise: docs/reference/search.md."
     )
     page_size: int | None = Field(
         None, ge=1, description="Hits of a page; the setting's default when left out."
     )
     cursor: Annotated[str, Field(max_length=1_024)] | None = Field(
-        None, description="`next_cursor` of the page before, with the same query, filters and parts."
+        None, description="`next_cursor` of the page before, with the same query, filters, parts and options."
     )
     explain: bool = Field(default=False, description="Add the trace: every stage with its counts and time.")

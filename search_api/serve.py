@@ -9,7 +9,7 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +35,8 @@ from indexers.settings import (
 from indexers.vault.roots import files_of
 from search_api.app import create_app
 from search_api.auth import KeyRing
+from search_api.context.service import ContextService
+from search_api.context.settings import ContextSettings
 from search_api.documents import Documents
 from search_api.entities.curating import Curation
 from search_api.entities.labelling import Labelling
@@ -42,6 +44,7 @@ from search_api.entities.reading import Entities
 from search_api.entities.walking import Walks
 from search_api.metrics import ApiMetrics
 from search_api.reading import VaultLibrary
+from search_api.retrieval.pipeline import Retrieval
 from search_api.retrieval.query_vectors import QueryVectors
 from search_api.retrieval.recall import Recall
 from search_api.retrieval.service import SearchService
@@ -79,6 +82,7 @@ class ServeSettings:
     api: ApiSettings
     search: SearchSettings
     keys_file: Path
+    context: ContextSettings = field(default_factory=ContextSettings)
 
 
 def serve(settings: ServeSettings) -> None:
@@ -142,6 +146,12 @@ def _spare_the_collector() -> None:
     gc.set_threshold(_YOUNG_OBJECTS, 20, 20)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Threads:
+    model: Executor
+    files: Executor
+
+
 @asynccontextmanager
 async def opened(
     settings: ServeSettings, *, embedder: Embedder, metrics: ApiMetrics
@@ -161,7 +171,8 @@ async def opened(
     ):
         try:
             library = VaultLibrary(files_of(settings.vaults), file_threads)
-            yield _services(settings, gate, producer, embedder, library, model_threads, metrics), gate
+            threads = _Threads(model=model_threads, files=file_threads)
+            yield _services(settings, gate, producer, embedder, library, threads, metrics), gate
         finally:
             await producer.stop()
             await gate.close()
@@ -181,13 +192,19 @@ def _services(
     producer: EventProducer,
     embedder: Embedder,
     library: VaultLibrary,
-    model_threads: Executor,
+    threads: _Threads,
     metrics: ApiMetrics,
 ) -> Services:
     search = settings.search
+    retrieval = Retrieval(
+        gate,
+        recall=Recall(gate, filter_ids_max=search.filter_ids_max),
+        vectors=QueryVectors(embedder, threads.model, entries=search.query_cache_entries),
+        source_ranks=search.source_ranks,
+        metrics=metrics,
+    )
     service = SearchService(
-        recall=Recall(gate, depth=search.candidates, filter_ids_max=search.filter_ids_max),
-        vectors=QueryVectors(embedder, model_threads, entries=search.query_cache_entries),
+        retrieval=retrieval,
         library=library,
         settings=search,
         text_max_bytes=settings.indexing.document_max_bytes,
@@ -196,6 +213,17 @@ def _services(
     topics = Topics(settings.prefix)
     return Services(
         search=service,
+        context=ContextService(
+            search=service,
+            library=library,
+            counter=embedder,
+            # Not the model's: a query's vector must not wait for the counting of another's context.
+            executor=threads.files,
+            settings=settings.context,
+            page_size_max=search.page_size_max,
+            text_max_bytes=settings.indexing.document_max_bytes,
+            metrics=metrics,
+        ),
         documents=Documents(gate, library),
         entities=Entities(gate),
         walks=Walks(gate),

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field
 
-from indexers.domain.scores import KEYWORD_FLOOR
-from indexers.settings import Section
+from indexers.domain.sources import RANK_MAX, SOURCE_RANKS
+from indexers.settings import Label, Section
+from search_api.overlays import partial_of
+from search_api.ranking_settings import Fusion, RankingRules
 
-#: How the parts are brought together; docs/explanation/scores.md.
-Fusion = Literal["weighted", "rrf"]
+__all__ = ["QUERY_MAX_CHARS", "ApiSettings", "Fusion", "SearchSettings", "TenantRanking"]
+
 #: No setting lets a longer query in.
 QUERY_MAX_CHARS: Final = 20_000
+
+if TYPE_CHECKING:
+
+    class TenantRanking(Section):
+        """Any fields of `RankingRules`: what they are for one tenant."""
+
+        def __init__(self, **fields: Any) -> None: ...
+else:
+    TenantRanking = partial_of(RankingRules, "TenantRanking", strict=False)
 
 
 class ApiSettings(Section):
@@ -24,20 +35,9 @@ class ApiSettings(Section):
     body_max_bytes: int = Field(1_048_576, ge=1_024, description="Largest request body; more is 413.")
 
 
-class SearchSettings(Section):
-    """Defaults of the retrieval; docs/reference/search.md gives the rules."""
+class SearchSettings(RankingRules):
+    """The retrieval; docs/reference/search.md gives the rules. A request may change what `RankingRules` holds."""
 
-    candidates: int = Field(
-        100, ge=10, le=1_000, description="Candidates of each retrieval part, whatever the page."
-    )
-    keyword_weight: float = Field(0.5, ge=0, description="Weight of BM25 within the documents leg.")
-    vector_weight: float = Field(0.5, ge=0, description="Weight of k-NN within the documents leg.")
-    keyword_floor: float = Field(
-        KEYWORD_FLOOR, gt=0, description="BM25 scores are divided by max(best, floor)."
-    )
-    fusion: Fusion = Field(
-        "weighted", description="`weighted`: by normalised scores; `rrf`: by places (reciprocal rank fusion)."
-    )
     page_size: int = Field(10, ge=1, description="Hits of a page unless the request says so.")
     page_size_max: int = Field(100, ge=1, description="Largest page.")
     query_max_chars: int = Field(2_000, ge=10, le=QUERY_MAX_CHARS, description="Longest query, characters.")
@@ -54,6 +54,10 @@ class SearchSettings(Section):
     query_cache_entries: int = Field(
         1_024, ge=0, description="Query vectors kept in memory (per tenant and text)."
     )
-    stages_off: tuple[Literal["normalise", "weigh"], ...] = Field(
-        (), description="Stages left out, for experiments."
+    source_ranks: dict[str, Annotated[int, Field(ge=0, le=RANK_MAX)]] = Field(
+        dict(SOURCE_RANKS), description="Source of a document → rank 0..9; others count as `unknown`."
+    )
+    tenants: dict[Label, TenantRanking] = Field(
+        default_factory=dict,
+        description="Tenant → fields of this section that are otherwise for it (those that a request may change).",
     )

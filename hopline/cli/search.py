@@ -9,9 +9,11 @@ import typer
 from hopline.cli.closed import known_scopes, known_types
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.console import Console
 
-    from hopline.answers import Hit, Match, Reason, SearchPage, Trace
+    from hopline.answers import Hit, Match, Reason, SearchPage, Step, Trace
     from hopline.calls import InvalidRequest, Part
     from hopline.client import HoplineClient
 
@@ -97,7 +99,7 @@ def _search(query: str, page: int, cursor: str | None, options: dict[str, Any]) 
         try:
             return _page(client, query, page, cursor, options)
         except InvalidRequest as exc:
-            raise WrongUsage(_in_options(exc)) from exc
+            raise WrongUsage(in_options(exc, _OPTIONS)) from exc
 
 
 def _page(
@@ -114,12 +116,12 @@ def _page(
     return found
 
 
-def _in_options(refused: InvalidRequest) -> str:
-    """What is wrong, by the names of the command line."""
+def in_options(refused: InvalidRequest, options: Mapping[str, str]) -> str:
+    """What is wrong, by the names of the command line: `options` by the service's names."""
     lines = []
     for fault in refused.problem.errors:
         name = fault.field.removeprefix("body.").rstrip("0123456789").rstrip(".")
-        lines.append(f"{_OPTIONS.get(name, name)}: {fault.message}")
+        lines.append(f"{options.get(name, name)}: {fault.message}")
     return "\n".join(lines) or str(refused)
 
 
@@ -162,8 +164,9 @@ def _print_hit(out: Console, number: int, hit: Hit, *, explain: bool) -> None:
     elif hit.stale_excerpt is not None:
         out.print(Text(f"    (no excerpt: {hit.stale_excerpt})", style="dim"))
     short = ["; ".join(_short(reason) for reason in hit.reasons)]
+    factors = [f"x {factor.name} {factor.value:g}" for factor in hit.factors]
     reasons = [line for reason in hit.reasons for line in _factors(reason)] if explain else short
-    for line in (*reasons, hit.doc_id):
+    for line in (*reasons, *([", ".join(factors)] if factors else []), hit.doc_id):
         out.print(Text(f"    {line}", style="dim"))
     out.print()
 
@@ -187,7 +190,18 @@ def _where(reason: Reason) -> list[str]:
         shown.append(f"[{'; '.join(visible(_match(match)) for match in reason.matches)}]")
     if reason.heading_path:
         shown.append(f"in {' > '.join(visible(heading) for heading in reason.heading_path)}")
+    if reason.names:
+        shown.append(f"says {', '.join(visible(name.name) for name in reason.names)}")
+    if reason.path:
+        shown.append(visible(_path(reason.path)))
     return shown
+
+
+def _path(steps: list[Step]) -> str:
+    """Ferry plan -wikilink-> Pier nine <-mention- Ada."""
+    walked = [f"<-{step.kind}- " if step.backward else f"-{step.kind}-> " for step in steps]
+    ends = [f"{arrow}{step.to.title}" for arrow, step in zip(walked, steps, strict=True)]
+    return " ".join([steps[0].from_.title, *ends])
 
 
 def _match(match: Match) -> str:

@@ -20,11 +20,9 @@ The rule, in full:
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 #: BM25 of a weak match in a small index.
 KEYWORD_FLOOR = 1.0
@@ -33,7 +31,8 @@ VECTOR_FLOOR = 0.3
 RRF_K = 60
 
 Scores = Mapping[str, float]
-Name = TypeVar("Name", bound=str)
+#: Of a list.
+Name = TypeVar("Name", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +41,8 @@ class Normalised:
 
     scores: dict[str, float]
     refused: tuple[str, ...] = ()
-
-
-class Fused(NamedTuple):
-    doc_id: str
-    score: float
-    #: Share of each list: they add up to the score.
-    parts: dict[str, float]
+    #: What rule 2 divided by.
+    scale: float = 1.0
 
 
 def normalise_keyword(raw: Scores, *, floor: float = KEYWORD_FLOOR) -> Normalised:
@@ -59,7 +53,8 @@ def normalise_keyword(raw: Scores, *, floor: float = KEYWORD_FLOOR) -> Normalise
     if not cleaned:
         return Normalised(scores={})
     scale = max(*cleaned.values(), floor)
-    return Normalised(scores={doc_id: score / scale for doc_id, score in cleaned.items()}, refused=refused)
+    divided = {doc_id: score / scale for doc_id, score in cleaned.items()}
+    return Normalised(scores=divided, refused=refused, scale=scale)
 
 
 def normalise_vector(cosines: Scores, *, cosine_floor: float, floor: float = VECTOR_FLOOR) -> Normalised:
@@ -70,7 +65,8 @@ def normalise_vector(cosines: Scores, *, cosine_floor: float, floor: float = VEC
     lifted = {doc_id: (cosine - cosine_floor) / (1 - cosine_floor) for doc_id, cosine in cosines.items()}
     lifted |= {doc_id: min(max(score, 0.0), 1.0) for doc_id, score in lifted.items() if not 0 <= score <= 1}
     lifted |= dict.fromkeys(bad, math.nan)
-    return Normalised(scores=normalise_keyword(lifted, floor=floor).scores, refused=tuple(sorted(bad)))
+    divided = normalise_keyword(lifted, floor=floor)
+    return Normalised(scores=divided.scores, refused=tuple(sorted(bad)), scale=divided.scale)
 
 
 def normalise_place(raw: Scores, *, k: int = RRF_K) -> Normalised:
@@ -91,22 +87,9 @@ def shares(weights: Mapping[Name, float]) -> dict[Name, float]:
     return {name: weight / total if total else 1 / len(weights) for name, weight in weights.items()}
 
 
-def weighted_sum(lists: Mapping[Name, Scores], weights: Mapping[Name, float]) -> list[Fused]:
-    """Rule 5, over normalised lists and their shares: best first. A list without a share is an error, not a 0."""
-    parts: defaultdict[str, dict[str, float]] = defaultdict(dict)
-    for name in sorted(lists):
-        weight = weights[name]
-        for doc_id, score in lists[name].items():
-            parts[doc_id][name] = weight * score
-    # The plain sum of two numbers is exact already.
-    fused = [
-        Fused(doc_id, min((sum if len(found) <= 2 else math.fsum)(found.values()), 1.0), found)
-        for doc_id, found in parts.items()
-    ]
-    # By `rank_key`: two sorts in C are quicker than one by keys made in Python.
-    fused.sort(key=attrgetter("doc_id"))
-    fused.sort(key=attrgetter("score"), reverse=True)
-    return fused
+def total(contributions: Collection[float]) -> float:
+    """The exact sum, rounded once: in whatever order. The plain sum of two numbers is that already."""
+    return sum(contributions) if len(contributions) <= 2 else math.fsum(contributions)
 
 
 def rank_key(score: float, doc_id: str) -> tuple[float, str]:

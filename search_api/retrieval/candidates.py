@@ -6,41 +6,38 @@ None can be part of a cycle, so the collector needn't follow them (`gc=False`): 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from indexers.opensearch.gate import SearchHit
-from search_api.models import Part
-from search_api.settings import Fusion
+from search_api.graph.model import Step
+from search_api.models import EvidencePart, Leg
+from search_api.ranking_settings import RankingRules
+from search_api.retrieval.router import Route
 
-#: Fields of a document row that a hit needs; what the recall asks for.
-VIEW_FIELDS = (
-    "tenant_id",
-    "agent_id",
-    "team_id",
-    "scope",
-    "doc_id",
-    "path",
-    "title",
-    "abstract",
-    "aliases",
-    "doc_type",
-    "source",
-    "tags",
-    "content_hash",
-    "size",
-    "left_out_bytes",
-    "no_vector_reason",
-    "updated_at",
-    "version",
-    "deleted",
-)
+#: One list of the recall: a part of a leg.
+LegPart = tuple[Leg, EvidencePart]
 
 
-class DocumentView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The part of a document row that a hit shows or needs for reading the file."""
+class Facts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What ranking needs of a document: `indexers.opensearch.rows.DocumentFacts`, as rows of both kinds hold it."""
+
+    doc_type: str = "note"
+    source: str = "unknown"
+    health: float = 1.0
+    session: str | None = None
+    position: int | None = None
+    superseded_by: str | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    valid_from: str | None = None
+    expires_at: str | None = None
+
+
+class DocumentView(Facts, frozen=True, kw_only=True, gc=False):
+    """The part of a document row that a hit shows or needs for ranking and for reading the file."""
 
     tenant_id: str
     agent_id: str
@@ -50,37 +47,62 @@ class DocumentView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     path: str
     title: str
     abstract: str
-    doc_type: str
-    source: str
     tags: list[str]
     content_hash: str
     size: int
     left_out_bytes: int
     no_vector_reason: str | None
-    updated_at: str | None
     version: int
     deleted: bool
     aliases: list[str] = []
+    category: str | None = None
+    terms: list[str] = []
+    health_reasons: list[str] = []
 
     @classmethod
     def from_source(cls, source: Mapping[str, Any]) -> DocumentView:
         return msgspec.convert(source, cls)
 
 
-class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A chunk of the document, code points."""
+#: Fields of a document row that a hit needs; what the recall asks for.
+VIEW_FIELDS = DocumentView.__struct_fields__
+
+
+class FoundChunk(Facts, frozen=True, kw_only=True, gc=False):
+    """A chunk's row as the recall asks for it: of which document and version, and the document's facts."""
 
     ordinal: int
+    #: Code points of the document's text.
     start: int
     end: int
     heading_path: tuple[str, ...]
-
-
-class FoundChunk(Span, frozen=True, kw_only=True, gc=False):
-    """A chunk's row as the recall asks for it: the span, of which document and version."""
-
     doc_id: str
     version: int
+
+
+CHUNK_FIELDS = FoundChunk.__struct_fields__
+
+
+class FoundMention(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A mention's row: the document says the name."""
+
+    doc_id: str
+    label: str
+    key: str
+    weight: float
+    version: int
+
+
+class FoundName(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """An entity's name."""
+
+    name_id: str
+    entity_id: str
+    label: str
+    key: str
+    name: str
+    mentions: int
+    blocked: bool
 
 
 class DocumentHit(SearchHit, frozen=True, kw_only=True, gc=False):
@@ -91,15 +113,40 @@ class ChunkHit(SearchHit, frozen=True, kw_only=True, gc=False):
     source: FoundChunk = msgspec.field(name="_source")
 
 
+class MentionHit(SearchHit, frozen=True, kw_only=True, gc=False):
+    source: FoundMention = msgspec.field(name="_source")
+
+
+class NameHit(SearchHit, frozen=True, kw_only=True, gc=False):
+    source: FoundName = msgspec.field(name="_source")
+
+
+class SaidName(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A name that both the query and the document say: it counts idf · weight."""
+
+    label: str
+    name: str
+    #: Documents that say it.
+    documents: int
+    idf: float
+    weight: float
+
+
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Why a document is a candidate. The recall says what was found, the stages what it is worth."""
 
-    part: Part
+    leg: Leg = "documents"
+    part: EvidencePart
     raw: float
-    #: Version of the document that the row was made of.
-    version: int
-    span: Span | None = None
+    #: Version of the document that the row was made of; 0: of no version (the graph's).
+    version: int = 0
+    span: FoundChunk | None = None
+    names: tuple[SaidName, ...] = ()
+    #: From a seed to the document, of the graph.
+    path: tuple[Step, ...] = ()
     normaliser: str = "none"
+    #: What the rule divided by, or the place that it counts; 0: neither.
+    scale: float = 0.0
     #: Until a stage normalises it, the raw score.
     normalised: float
     weight: float = 1.0
@@ -114,6 +161,10 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     #: None: not looked up yet.
     document: DocumentView | None
     evidence: tuple[Evidence, ...]
+    #: Of the row, or of a chunk's; None: neither was read.
+    facts: Facts | None = None
+    #: Sum of the contributions, and that times the factors.
+    recall_score: float = 0.0
     score: float = 0.0
 
 
@@ -121,12 +172,14 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Ranking:
     """What the stages need to know beside the candidates."""
 
-    #: Of the parts that were asked.
-    weights: Mapping[Part, float]
-    keyword_floor: float
+    rules: RankingRules
+    #: Share of each list that was asked; absent ones keep theirs.
+    weights: Mapping[LegPart, float]
     cosine_floor: float
-    #: By scores, or by places alone (reciprocal rank fusion).
-    fusion: Fusion = "weighted"
+    source_ranks: Mapping[str, int]
+    route: Route
     #: Documents that pass the request's filters; None: the recall has filtered already.
     allowed: frozenset[str] | None = None
-    off: frozenset[str] = field(default_factory=frozenset)
+
+    def is_on(self, stage: str) -> bool:
+        return stage not in self.rules.stages_off

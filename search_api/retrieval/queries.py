@@ -12,7 +12,7 @@ from indexers.domain.frontmatter import normalise_tag
 from indexers.opensearch.templates import VECTOR_FIELD
 from indexers.opensearch.visibility import Query, living
 from search_api.requests import SearchFilters
-from search_api.retrieval.candidates import VIEW_FIELDS
+from search_api.retrieval.candidates import CHUNK_FIELDS, VIEW_FIELDS
 
 #: Where words are looked for. `.code` holds codes whole (ORA-01555); `.text` analyses a keyword field.
 KEYWORD_FIELDS = (
@@ -39,7 +39,10 @@ TERMS_MAX = (900 - CODES_MAX * len(CODE_FIELDS)) // len(KEYWORD_FIELDS)
 #: The scripts and symbols that the analyser takes letter by letter; any other run of letters is one term.
 _WIDE = "\u1100-\u11ff\u2000-\u2bff\u2e80-\uffff\U00010000-\U0010ffff"
 _TERM = re.compile(f"[{_WIDE}]|[^\\W_{_WIDE}]{{1,255}}")
-CHUNK_FIELDS = ("doc_id", "ordinal", "start", "end", "heading_path", "version")
+#: A leg of its own; the documents leg leaves them out.
+SUMMARY_TYPE = "session_summary"
+_NOT_SUMMARY: Query = {"bool": {"must_not": [{"term": {"doc_type": SUMMARY_TYPE}}]}}
+_SUMMARY: Query = {"term": {"doc_type": SUMMARY_TYPE}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +69,16 @@ def fit_words(query: str) -> Words:
     return Words(text=" ".join(kept), left_out=0)
 
 
-def keyword_body(query: str, filters: SearchFilters, *, size: int) -> dict[str, Any]:
+def of_leg(*, summaries: bool) -> Query:
+    return _SUMMARY if summaries else _NOT_SUMMARY
+
+
+def keyword_body(query: str, filters: SearchFilters, *, size: int, summaries: bool = False) -> dict[str, Any]:
     """`multi_match`, never `query_string`: no character of the query is an operator."""
     text = fit_words(query).text
     wanted: dict[str, Any] = {
         "must": [_match(text, KEYWORD_FIELDS)],
-        "filter": document_filters(filters),
+        "filter": [*document_filters(filters), of_leg(summaries=summaries)],
     }
     if codes := codes_of(text):
         wanted["should"] = [_match(" ".join(codes), CODE_FIELDS, boost=CODE_BOOST)]
@@ -103,21 +110,32 @@ def _match(text: str, fields: Sequence[str], *, boost: float = 1.0) -> Query:
 
 
 def vector_body(
-    vector: Sequence[float], filters: SearchFilters, *, size: int, doc_ids: Sequence[str] | None
+    vector: Sequence[float],
+    filters: SearchFilters,
+    *,
+    size: int,
+    doc_ids: Sequence[str] | None,
+    summaries: bool = False,
 ) -> dict[str, Any]:
     """Filters stand inside the clause: k of those that pass, not what passes of k."""
-    clause: dict[str, Any] = {"vector": list(vector), "k": size}
-    inside = [{"terms": {"scope": [scope.value for scope in filters.scope]}}] if filters.scope else []
-    if doc_ids is not None:
-        inside.append({"terms": {"doc_id": list(doc_ids)}})
-    if inside:
-        clause["filter"] = {"bool": {"filter": inside}}
+    inside = [of_leg(summaries=summaries), *row_filters(filters, doc_ids)]
+    clause = {"vector": list(vector), "k": size, "filter": {"bool": {"filter": inside}}}
     return {
         "query": {"knn": {VECTOR_FIELD: clause}},
         "size": size,
         "_source": list(CHUNK_FIELDS),
         "track_total_hits": False,
     }
+
+
+def row_filters(filters: SearchFilters, doc_ids: Sequence[str] | None) -> list[Query]:
+    """What rows of chunks and mentions know of their document."""
+    inside: list[Query] = []
+    if filters.scope:
+        inside.append({"terms": {"scope": [scope.value for scope in filters.scope]}})
+    if doc_ids is not None:
+        inside.append({"terms": {"doc_id": list(doc_ids)}})
+    return inside
 
 
 def matching_ids_body(filters: SearchFilters, *, size: int) -> dict[str, Any]:

@@ -1,39 +1,27 @@
-"""The fan-out: one `_msearch` for both parts; later the rows of a page that only a vector found."""
+"""The fan-out: one `_msearch` for all legs and for what the query names."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import structlog
-from msgspec.structs import replace
-
 from indexers.domain.identity import Principal
-from indexers.opensearch.gate import Gate, GatedSearch, RowRef, SearchHit
+from indexers.opensearch.gate import Gate, GatedSearch, SearchPage
 from indexers.opensearch.rows import Index
 from search_api.models import Part
 from search_api.requests import SearchFilters
-from search_api.retrieval.candidates import (
-    VIEW_FIELDS,
-    Candidate,
-    ChunkHit,
-    DocumentHit,
-    DocumentView,
-    Evidence,
-    FoundChunk,
+from search_api.retrieval.candidates import Candidate, DocumentView, LegPart, SaidName
+from search_api.retrieval.legs import Asked, Search, leg_candidates, leg_searches, named_rows
+from search_api.retrieval.naming import (
+    Node,
+    exact_candidate,
+    is_exact,
+    known_names,
+    mention_candidates,
+    named_titles,
 )
-from search_api.retrieval.queries import (
-    keyword_body,
-    matching_ids_body,
-    needs_documents,
-    vector_body,
-    which_of_body,
-)
-from search_api.retrieval.stages import is_stood_by
-
-log = structlog.get_logger()
+from search_api.retrieval.queries import matching_ids_body, needs_documents, which_of_body
 
 #: How the vector part got filtered: by nothing but scope, by the ids of all that pass, or afterwards.
 FilterMode = Literal["none", "ids", "afterwards"]
@@ -41,7 +29,7 @@ FilterMode = Literal["none", "ids", "afterwards"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passing:
-    """Documents that pass the filters, as far as the vector part needs to know them."""
+    """Documents that pass the filters, as far as rows of chunks and mentions need to know them."""
 
     mode: FilterMode
     doc_ids: tuple[str, ...] | None = None
@@ -52,20 +40,29 @@ class Recalled:
     """One candidate per row found; `allowed` as in `Ranking`."""
 
     candidates: list[Candidate]
-    keyword_hits: int
-    vector_hits: int
-    allowed: frozenset[str] | None
+    #: Rows of each list.
+    found: Mapping[LegPart, int]
+    #: Documents whose title or alias the query says, with their rows in `views`.
+    named: Mapping[str, float] = field(default_factory=dict)
+    views: Mapping[str, DocumentView] = field(default_factory=dict)
+    #: Names of entities that the query says, and ids of their entities.
+    names: Mapping[Node, SaidName] = field(default_factory=dict)
+    entity_ids: tuple[str, ...] = ()
+    allowed: frozenset[str] | None = None
+    round_trips: int = 1
+
+    def hits(self, part: str) -> int:
+        return sum(count for (_, of), count in self.found.items() if of == part)
 
 
 class Recall:
-    def __init__(self, gate: Gate, *, depth: int, filter_ids_max: int) -> None:
+    def __init__(self, gate: Gate, *, filter_ids_max: int) -> None:
         self._gate = gate
-        self._depth = depth
         self._filter_ids_max = filter_ids_max
 
     async def passing(self, principal: Principal, parts: Sequence[Part], filters: SearchFilters) -> Passing:
-        """Chunk rows don't know tags and paths: few documents that pass are named inside the k-NN clause."""
-        if "vector" not in parts or not needs_documents(filters):
+        """Rows of chunks don't know tags and paths: few documents that pass are named inside the k-NN clause."""
+        if not ({"vector", "names"} & set(parts)) or not needs_documents(filters):
             return Passing(mode="none")
         body = matching_ids_body(filters, size=self._filter_ids_max)
         [page] = await self._gate.search_many([_on_documents(principal, body)])
@@ -73,49 +70,36 @@ class Recall:
             return Passing(mode="afterwards")
         return Passing(mode="ids", doc_ids=tuple(hit.row_id for hit in page.hits))
 
-    async def recall(
-        self,
-        principal: Principal,
-        query: str,
-        filters: SearchFilters,
-        *,
-        keyword: bool,
-        vector: Sequence[float] | None,
-        passing: Passing,
-    ) -> Recalled:
-        searches: dict[Part, GatedSearch] = {}
-        if keyword:
-            body = keyword_body(query, filters, size=self._depth)
-            searches["keyword"] = GatedSearch(
-                principal=principal, index=Index.DOCUMENTS, body=body, hit=DocumentHit
-            )
-        if vector is not None and passing.doc_ids != ():
-            body = vector_body(vector, filters, size=self._depth, doc_ids=passing.doc_ids)
-            searches["vector"] = GatedSearch(principal=principal, index=Index.CHUNKS, body=body, hit=ChunkHit)
-        pages = dict(zip(searches, await self._gate.search_many(list(searches.values())), strict=True))
-        by_words = [_keyword_candidate(hit) for hit in (pages["keyword"].hits if "keyword" in pages else ())]
-        chunks = pages["vector"].hits if "vector" in pages else []
-        documents = {c.doc_id: c.document for c in by_words if c.document is not None}
-        candidates = by_words + [_vector_candidate(hit, documents) for hit in chunks]
-        allowed: frozenset[str] | None = None
+    async def recall(self, principal: Principal, asked: Asked, passing: Passing) -> Recalled:
+        searches = leg_searches(principal, asked, passing.doc_ids)
+        answers = await self._gate.search_many(list(searches.values()))
+        pages: dict[Search, SearchPage] = dict(zip(searches, answers, strict=True))
+        views = named_rows(pages)
+        candidates, found = leg_candidates(pages, views)
+        total = pages["count"].total if "count" in pages else 0
+        rows = [hit.source for hit in pages["names"].hits] if "names" in pages else []
+        names = known_names(rows, total)
+        if "mentions" in pages:
+            mentions = [hit.source for hit in pages["mentions"].hits]
+            said = mention_candidates(mentions, names, views)
+            candidates += said
+            found["entities", "names"] = len(said)
+        looked_up = [hit.source for hit in pages["named"].hits] if "named" in pages else []
+        candidates += [exact_candidate(document) for document in looked_up if is_exact(document, asked.route)]
+        allowed, trips = None, 1
         if passing.mode == "afterwards":
-            allowed = await self._allowed(principal, list({c.doc_id for c in candidates}), filters)
+            ids = list({c.doc_id for c in candidates})
+            allowed, trips = await self._allowed(principal, ids, asked.filters), 2
         return Recalled(
-            candidates=candidates, keyword_hits=len(by_words), vector_hits=len(chunks), allowed=allowed
+            candidates=candidates,
+            found=found,
+            named=named_titles(looked_up, asked.names.said) if asked.names.title_keys else {},
+            views=views,
+            names=names,
+            entity_ids=tuple(sorted({row.entity_id for row in rows if not row.blocked})),
+            allowed=allowed,
+            round_trips=trips,
         )
-
-    async def stood_by(self, principal: Principal, ranked: Sequence[Candidate]) -> list[Candidate]:
-        """Those whose document stands as their evidence says, with its row as last written.
-
-        Only what a page shows is looked up: a document that no word found has no evidence but its chunks, so
-        dropping it here changes no other hit's score.
-        """
-        missing = [candidate.doc_id for candidate in ranked if candidate.document is None]
-        refs = [RowRef(principal=principal, row_id=doc_id) for doc_id in missing]
-        rows = await self._gate.get_many(Index.DOCUMENTS, refs, fields=VIEW_FIELDS) if refs else []
-        found = {row.row_id: DocumentView.from_source(row.source) for row in rows if row is not None}
-        complete = (c if c.document else replace(c, document=found.get(c.doc_id)) for c in ranked)
-        return [candidate for candidate in complete if is_stood_by(candidate)]
 
     async def _allowed(
         self, principal: Principal, doc_ids: list[str], filters: SearchFilters
@@ -128,26 +112,3 @@ class Recall:
 
 def _on_documents(principal: Principal, body: dict[str, Any]) -> GatedSearch:
     return GatedSearch(principal=principal, index=Index.DOCUMENTS, body=body)
-
-
-def _keyword_candidate(hit: SearchHit) -> Candidate:
-    document: DocumentView = hit.source
-    raw = _finite(hit)
-    evidence = Evidence(part="keyword", raw=raw, normalised=raw, version=document.version)
-    return Candidate(doc_id=document.doc_id, document=document, evidence=(evidence,))
-
-
-def _vector_candidate(hit: SearchHit, documents: dict[str, DocumentView]) -> Candidate:
-    chunk: FoundChunk = hit.source
-    # The engine's score of a cosine is (1 + cosine) / 2.
-    raw = 2 * _finite(hit) - 1
-    evidence = Evidence(part="vector", raw=raw, normalised=raw, version=chunk.version, span=chunk)
-    return Candidate(doc_id=chunk.doc_id, document=documents.get(chunk.doc_id), evidence=(evidence,))
-
-
-def _finite(hit: SearchHit) -> float:
-    """A score that is none counts as the lowest, with a warning."""
-    if hit.score is None or not math.isfinite(hit.score):
-        log.warning("search.score_refused", row_id=hit.row_id)
-        return 0.0
-    return hit.score

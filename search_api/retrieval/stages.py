@@ -1,7 +1,7 @@
 """The stages of the retrieval after the recall: each a pure function over the candidates of the stage before.
 
-A later stage is added by one entry in `STAGES`. Each is counted and stands in the trace; those that an answer
-can do without can be turned off by name (the setting `search.stages_off`).
+Each is counted and stands in the trace; those that an answer can do without can be turned off by name
+(`search.stages_off`). Two lists of stages: what comes before the graph and the look-up, and what comes after.
 """
 
 from __future__ import annotations
@@ -9,24 +9,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import count
+from functools import partial
 from operator import attrgetter
 
 from msgspec.structs import replace
 
 from indexers.domain import scores
 from search_api.cursor import SearchPosition
-from search_api.models import PARTS, Part
-from search_api.retrieval.candidates import Candidate, DocumentView, Evidence, Ranking
+from search_api.retrieval.candidates import Candidate, DocumentView, Evidence, Facts, LegPart, Ranking
+from search_api.retrieval.factors import FACTORS, apply_factor
+from search_api.retrieval.normalising import EXACT, normalise
 
 Candidates = Sequence[Candidate]
 _ID, _SCORE = attrgetter("doc_id"), attrgetter("score")
-#: By part: the name of its rule, and what the rule gives, by the evidence's number.
-Rules = dict[Part, tuple[str, dict[str, float]]]
-#: Names of the rules in `indexers.domain.scores`, as a reason gives them.
-KEYWORD_RULE = "bm25/max(best,floor)"
-VECTOR_RULE = "(cosine-floor)/(1-floor)/max(best,floor)"
-PLACE_RULE = f"{scores.RRF_K + 1}/({scores.RRF_K}+place)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +44,7 @@ class StageRecord:
 
 
 def keep_current(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
-    """Drop chunks of an older text than the newest known of their document, and what the filters refuse."""
+    """Drop rows of an older text than the newest known of their document, and what the filters refuse."""
     newest: dict[str, int] = {}
     for candidate in candidates:
         for evidence in candidate.evidence:
@@ -64,59 +59,53 @@ def keep_current(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
     ]
 
 
-def normalise(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
-    """Bring both parts to 0..1 by the rules of `indexers.domain.scores`. Doesn't depend on the page."""
-    rules = _place_rules(candidates) if ranking.fusion == "rrf" else _score_rules(candidates, ranking)
-    keys = map(str, count())
-
-    def normalised(e: Evidence) -> Evidence:
-        name, by_number = rules[e.part]
-        return replace(e, normaliser=name, normalised=by_number[next(keys)])
-
-    return [replace(c, evidence=tuple([normalised(e) for e in c.evidence])) for c in candidates]
-
-
 def weigh(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
-    """Weights are shares of all parts that were asked: a part that found nothing lifts and lowers no hit."""
-    shares = scores.shares(ranking.weights)
-    return [
-        replace(c, evidence=tuple([replace(e, weight=shares[e.part]) for e in c.evidence]))
-        for c in candidates
-    ]
+    """Weights are shares of all lists that were asked: a list that found nothing lifts and lowers no hit."""
+    weights = ranking.weights
+
+    def weighed(e: Evidence) -> Evidence:
+        return e if e.part == EXACT else replace(e, weight=weights.get((e.leg, e.part), 0.0))
+
+    return [replace(c, evidence=tuple([weighed(e) for e in c.evidence])) for c in candidates]
 
 
 def fuse(candidates: Candidates, _ranking: Ranking) -> list[Candidate]:
-    """One candidate a document: the best evidence of each part, contributions added up."""
-    best: dict[str, dict[Part, Evidence]] = {}
+    """One candidate a document: the best evidence of each list, contributions added up."""
+    best: dict[str, dict[LegPart, Evidence]] = {}
     documents: dict[str, DocumentView] = {}
+    facts: dict[str, Facts] = {}
     for candidate in candidates:
+        doc_id = candidate.doc_id
         if candidate.document is not None:
-            documents.setdefault(candidate.doc_id, candidate.document)
-        kept = best.get(candidate.doc_id)
+            documents.setdefault(doc_id, candidate.document)
+        if candidate.facts is not None:
+            facts.setdefault(doc_id, candidate.facts)
+        kept = best.get(doc_id)
         if kept is None:
-            kept = best[candidate.doc_id] = {}
+            kept = best[doc_id] = {}
         for evidence in candidate.evidence:
-            known = kept.get(evidence.part)
+            name = (evidence.leg, evidence.part)
+            known = kept.get(name)
             if known is None or _is_stronger(evidence, known):
-                kept[evidence.part] = evidence
-    weights = {e.part: e.weight for kept in best.values() for e in kept.values()}
-    lists = {
-        part: {doc_id: kept[part].normalised for doc_id, kept in best.items() if part in kept}
-        for part in weights
-    }
-    chosen = {
-        doc_id: tuple(kept.values() if len(kept) == 1 else [kept[part] for part in sorted(kept)])
-        for doc_id, kept in best.items()
-    }
+                kept[name] = evidence
     return [
-        Candidate(
-            doc_id=fused.doc_id,
-            document=documents.get(fused.doc_id),
-            evidence=chosen[fused.doc_id],
-            score=fused.score,
-        )
-        for fused in scores.weighted_sum(lists, weights)
+        with_evidence(doc_id, documents.get(doc_id), facts.get(doc_id), kept) for doc_id, kept in best.items()
     ]
+
+
+def with_evidence(
+    doc_id: str, document: DocumentView | None, facts: Facts | None, kept: dict[LegPart, Evidence]
+) -> Candidate:
+    evidence = tuple(kept.values() if len(kept) == 1 else [kept[name] for name in sorted(kept)])
+    total = scores.total([e.contribution for e in evidence])
+    return Candidate(
+        doc_id=doc_id,
+        document=document,
+        facts=document or facts,
+        evidence=evidence,
+        recall_score=total,
+        score=total,
+    )
 
 
 def rank(candidates: Candidates, _ranking: Ranking) -> list[Candidate]:
@@ -124,22 +113,25 @@ def rank(candidates: Candidates, _ranking: Ranking) -> list[Candidate]:
     return sorted(sorted(candidates, key=_ID), key=_SCORE, reverse=True)
 
 
-STAGES: tuple[Stage, ...] = (
+FUSION: tuple[Stage, ...] = (
     Stage(name="current", run=keep_current, required=True),
     Stage(name="normalise", run=normalise),
     Stage(name="weigh", run=weigh),
     Stage(name="fuse", run=fuse, required=True),
+)
+ORDER: tuple[Stage, ...] = (
+    *(Stage(name=name, run=partial(apply_factor, name)) for name in FACTORS),
     Stage(name="rank", run=rank, required=True),
 )
 
 
 def run_stages(
-    candidates: Candidates, ranking: Ranking, stages: Sequence[Stage] = STAGES
+    candidates: Candidates, ranking: Ranking, stages: Sequence[Stage] = (*FUSION, *ORDER)
 ) -> tuple[list[Candidate], list[StageRecord]]:
     current = list(candidates)
     records: list[StageRecord] = []
     for stage in stages:
-        on = stage.required or stage.name not in ranking.off
+        on = stage.required or ranking.is_on(stage.name)
         before, start = len(current), time.perf_counter()
         if on:
             current = stage.run(current, ranking)
@@ -150,16 +142,29 @@ def run_stages(
     return current, records
 
 
+def joined(records: Sequence[StageRecord], more: Sequence[StageRecord]) -> list[StageRecord]:
+    """Counts and times of a stage that ran twice, over other candidates, as one."""
+    again = {record.stage: record for record in more}
+    return [
+        record
+        if (other := again.get(record.stage)) is None
+        else StageRecord(
+            stage=record.stage,
+            on=record.on,
+            candidates_in=record.candidates_in + other.candidates_in,
+            candidates_out=record.candidates_out + other.candidates_out,
+            ms=record.ms + other.ms,
+        )
+        for record in records
+    ]
+
+
 def behind(ranked: Candidates, after: SearchPosition | None) -> list[Candidate]:
     """What follows a position. The size of a page decides nothing but where the next position lies."""
     if after is None:
         return list(ranked)
     last = scores.rank_key(after.score, after.doc_id)
     return [c for c in ranked if scores.rank_key(c.score, c.doc_id) > last]
-
-
-def position_of(candidate: Candidate) -> SearchPosition:
-    return SearchPosition(score=candidate.score, doc_id=candidate.doc_id)
 
 
 def is_stood_by(candidate: Candidate) -> bool:
@@ -170,36 +175,9 @@ def is_stood_by(candidate: Candidate) -> bool:
 
 def _is_of_version(candidate: Candidate, version: int) -> bool:
     for evidence in candidate.evidence:  # noqa: SIM110 - a generator for each of hundreds costs more
-        if evidence.version != version:
+        if evidence.version not in (version, 0):
             return False
     return True
-
-
-def _score_rules(candidates: Candidates, ranking: Ranking) -> Rules:
-    keyword = scores.normalise_keyword(_raw(candidates, "keyword"), floor=ranking.keyword_floor)
-    vector = scores.normalise_vector(_raw(candidates, "vector"), cosine_floor=ranking.cosine_floor)
-    return {"keyword": (KEYWORD_RULE, keyword.scores), "vector": (VECTOR_RULE, vector.scores)}
-
-
-def _place_rules(candidates: Candidates) -> Rules:
-    """Places are of documents: one with many chunks takes one place, that of its best."""
-    rules: Rules = {}
-    every_id = [candidate.doc_id for candidate in candidates for _ in candidate.evidence]
-    for part in PARTS:
-        raw = _raw(candidates, part)
-        doc_ids = {key: every_id[int(key)] for key in raw}
-        best: dict[str, float] = {}
-        for key, score in raw.items():
-            best[doc_ids[key]] = max(score, best.get(doc_ids[key], score))
-        placed = scores.normalise_place(best).scores
-        rules[part] = (PLACE_RULE, {key: placed[doc_ids[key]] for key in raw})
-    return rules
-
-
-def _raw(candidates: Candidates, part: Part) -> dict[str, float]:
-    """Raw scores by the evidence's number among all: a document may have many chunks."""
-    every = [evidence for candidate in candidates for evidence in candidate.evidence]
-    return {str(number): evidence.raw for number, evidence in enumerate(every) if evidence.part == part}
 
 
 def _is_stronger(evidence: Evidence, known: Evidence) -> bool:

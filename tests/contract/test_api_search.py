@@ -14,6 +14,7 @@ import pytest_asyncio
 from search_api.settings import SearchSettings
 from tests.api import Service, principal, rewrite_documents, running_service, vault
 from tests.conftest import Stack
+from tests.ranked import recomputed
 
 pytestmark = [pytest.mark.engines, pytest.mark.asyncio(loop_scope="module")]
 
@@ -165,13 +166,23 @@ async def test_hits_are_ordered_by_score_then_id(service: Service) -> None:
     assert keys == sorted(keys)
 
 
-async def test_the_factors_of_every_hit_give_its_score(service: Service) -> None:
-    for hit in await pages(service, 100, query="the ferry at the harbour INC-2041"):
-        assert 0 <= hit["score"] <= 1
-        for reason in hit["reasons"]:
-            assert math.isclose(reason["normalised"] * reason["weight"], reason["contribution"])
-            assert reason["leg"] == "documents"
-        assert math.isclose(math.fsum(r["contribution"] for r in hit["reasons"]), hit["score"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"fusion": "rrf", "recency_weight": 0.7},
+        {"keyword_weight": 3.0, "entities_weight": 0.0, "health_floor": 0.1, "graph": {"depth": 1}},
+    ],
+)
+async def test_explain_gives_every_score_again(service: Service, options: dict[str, Any]) -> None:
+    query = "the ferry at the harbour INC-2041 #audit in 2031"
+    answer = await service.search(ME, query, page_size=100, explain=True, options=options)
+    for hit in answer["hits"]:
+        assert recomputed(hit, answer["trace"]["cosine_floor"]) == hit["score"]
+    assert answer["trace"]["recognised"][:2] == [
+        {"kind": "tag", "said": "audit", "effect": "boost"},
+        {"kind": "time", "said": "in 2031", "effect": "boost"},
+    ]
 
 
 async def test_no_character_of_a_query_is_an_operator(service: Service) -> None:
@@ -225,7 +236,10 @@ async def test_filters_narrow_both_parts(service: Service) -> None:
 
 async def test_the_trace_accounts_for_every_stage(service: Service) -> None:
     trace = (await service.search(ME, "harbour crane", explain=True))["trace"]
-    assert [stage["stage"] for stage in trace["stages"]] == ["current", "normalise", "weigh", "fuse", "rank"]
+    assert [stage["stage"] for stage in trace["stages"]] == [
+        "current", "normalise", "weigh", "fuse", "health", "source", "recency", "validity", "boost", "rank",
+    ]  # fmt: skip
+    assert trace["round_trips"] <= 2
     for before, after in zip(trace["stages"], trace["stages"][1:], strict=False):
         assert before["candidates_out"] == after["candidates_in"]
     assert trace["stages"][0]["candidates_in"] == trace["keyword_hits"] + trace["vector_hits"]
@@ -305,7 +319,8 @@ async def test_rank_fusion_is_a_setting_and_its_reasons_add_up(stack: Stack, tmp
     async with running_service(
         stack.opensearch_url, tmp_path, vaults=[root], principals=[ME], search=settings
     ) as by_places:
-        hits = (await by_places.search(ME, "ferry at pier nine", page_size=30))["hits"]
+        options = {"session_summaries_weight": 0, "entities_weight": 0, "stages_off": ["source"]}
+        hits = (await by_places.search(ME, "ferry at pier nine", page_size=30, options=options))["hits"]
         assert hits[0]["path"] == "ferry.md"
         assert hits[0]["score"] == 1.0
         for hit in hits:

@@ -139,4 +139,6 @@ def test_the_searches_have_the_same_depth_and_no_query_language() -> None:
     vector = vector_body([0.0], SearchFilters(), size=100, doc_ids=None)
     assert keyword["size"] == vector["size"] == vector["query"]["knn"]["vector"]["k"] == 100
     assert list(keyword["query"]["bool"]["must"][0]) == ["multi_match"]
-    assert keyword["query"]["bool"]["filter"] == [{"term": {"deleted": False}}]
+    of_leg = {"bool": {"must_not": [{"term": {"doc_type": "session_summary"}}]}}
+    assert keyword["query"]["bool"]["filter"] == [{"term": {"deleted": False}}, of_leg]
+    assert vector["query"]["knn"]["vector"]["filter"] == {"bool": {"filter": [of_leg]}}

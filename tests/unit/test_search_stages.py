@@ -6,67 +6,40 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
 from search_api.cursor import SearchPosition
-from search_api.retrieval.candidates import Candidate, DocumentView, Evidence, Ranking, Span
-from search_api.retrieval.stages import (
-    PLACE_RULE,
-    STAGES,
-    behind,
-    is_stood_by,
-    keep_current,
-    position_of,
-    run_stages,
+from search_api.retrieval.candidates import Candidate, Ranking
+from search_api.retrieval.normalising import PLACE_RULE
+from search_api.retrieval.stages import FUSION, ORDER, behind, is_stood_by, joined, keep_current, run_stages
+from tests.ranked import (
+    DOCUMENTS_ALONE,
+    PLAIN,
+    by_names,
+    by_vector,
+    by_words,
+    document,
+    exact,
+    ranking,
 )
 
 #: Case C18's one constant: a hit alone in its part, or among equals, at or over the floor.
 ALONE = 1.0
-RANKING = Ranking(weights={"keyword": 0.5, "vector": 0.5}, keyword_floor=1.0, cosine_floor=0.75)
+RANKING = ranking(**DOCUMENTS_ALONE)
+THREE_LEGS = ranking(**PLAIN)
 
 
-def document(doc_id: str, **changes: Any) -> DocumentView:
-    values: dict[str, Any] = {
-        "tenant_id": "acme",
-        "agent_id": "ada",
-        "team_id": None,
-        "scope": "shared",
-        "doc_id": doc_id,
-        "path": f"{doc_id}.md",
-        "title": doc_id,
-        "abstract": "",
-        "doc_type": "note",
-        "source": "sync",
-        "tags": [],
-        "content_hash": "sha256:0",
-        "size": 1,
-        "left_out_bytes": 0,
-        "no_vector_reason": None,
-        "updated_at": None,
-        "version": 1,
-        "deleted": False,
-    }
-    return DocumentView(**(values | changes))
-
-
-def by_words(doc_id: str, raw: float, **changes: Any) -> Candidate:
-    evidence = Evidence(part="keyword", raw=raw, normalised=raw, version=1)
-    return Candidate(doc_id=doc_id, document=document(doc_id, **changes), evidence=(evidence,))
-
-
-def by_vector(doc_id: str, cosine: float, ordinal: int = 0, version: int = 1) -> Candidate:
-    span = Span(ordinal=ordinal, start=0, end=9, heading_path=())
-    evidence = Evidence(part="vector", raw=cosine, normalised=cosine, version=version, span=span)
-    return Candidate(doc_id=doc_id, document=None, evidence=(evidence,))
-
-
-RANKINGS = st.sampled_from([RANKING, replace(RANKING, fusion="rrf")])
+RANKINGS = st.sampled_from(
+    [RANKING, ranking(**DOCUMENTS_ALONE, fusion="rrf"), THREE_LEGS, ranking("#ops by ada in 2031")]
+)
 candidates = st.lists(
     st.one_of(
         st.builds(by_words, st.sampled_from("abcdefgh"), st.floats(0, 50)),
         st.builds(by_vector, st.sampled_from("abcdefgh"), st.floats(-1, 1), st.integers(0, 5)),
+        st.builds(by_names, st.sampled_from("abcdefgh"), st.floats(0, 3)),
     ),
     max_size=30,
 )
@@ -90,19 +63,20 @@ def test_each_document_once_scores_within_0_and_1_and_the_factors_give_them(
         {c.doc_id for c in found}, key=lambda d: next((-c.score, d) for c in ranked if c.doc_id == d)
     )
     for candidate in ranked:
-        assert 0 <= candidate.score <= 1
-        assert math.isclose(math.fsum(e.normalised * e.weight for e in candidate.evidence), candidate.score)
+        assert 0 <= candidate.score <= 1.3
+        assert all(0 <= e.normalised <= 1 for e in candidate.evidence)
+        assert candidate.recall_score == math.fsum(e.normalised * e.weight for e in candidate.evidence)
 
 
 @given(candidates, st.integers(1, 9))
 def test_pages_join_to_the_whole_list(found: list[Candidate], size: int) -> None:
     ranked, _ = run_stages(found, RANKING)
-    joined: list[Candidate] = []
+    joined_pages: list[Candidate] = []
     after: SearchPosition | None = None
     while rest := behind(ranked, after):
-        joined += rest[:size]
-        after = position_of(rest[:size][-1])
-    assert joined == ranked
+        joined_pages += rest[:size]
+        after = SearchPosition(score=joined_pages[-1].score, doc_id=joined_pages[-1].doc_id)
+    assert joined_pages == ranked
 
 
 def test_a_document_counts_with_its_best_chunk_and_the_first_of_equals() -> None:
@@ -143,32 +117,111 @@ def test_a_hit_is_stood_by_when_its_document_lives_and_has_the_text_of_the_evide
 
 def test_a_part_that_found_nothing_takes_only_its_share() -> None:
     [alone], _ = run_stages([by_words("a", 7.2)], RANKING)
-    [asked_alone], _ = run_stages([by_words("a", 7.2)], replace(RANKING, weights={"keyword": 0.5}))
+    [asked_alone], _ = run_stages([by_words("a", 7.2)], ranking(**DOCUMENTS_ALONE, vector_weight=0.0))
     assert math.isclose(alone.score * 2, asked_alone.score)
 
 
+def allowed(*doc_ids: str) -> Ranking:
+    return replace(RANKING, allowed=frozenset(doc_ids))
+
+
 def test_filters_that_come_afterwards() -> None:
-    ranked, _ = run_stages([by_words("a", 2), by_words("b", 1)], replace(RANKING, allowed=frozenset({"b"})))
+    ranked, _ = run_stages([by_words("a", 2), by_words("b", 1)], allowed("b"))
     assert [c.doc_id for c in ranked] == ["b"]
 
 
+OPTIONAL = ("normalise", "weigh", "health", "source", "recency", "validity", "boost")
+
+
 def test_every_stage_is_recorded_and_optional_ones_can_be_off() -> None:
-    ranking = replace(RANKING, off=frozenset({"weigh", "normalise", "rank", "current", "fuse"}))
-    ranked, records = run_stages([by_words("a", 2.5), by_words("b", 3.5)], ranking)
+    found = [by_words("a", 2.5), by_words("b", 3.5)]
+    ranked, records = run_stages(found, ranking(stages_off=OPTIONAL))
     assert [(r.stage, r.on, r.candidates_in, r.candidates_out) for r in records] == [
         ("current", True, 2, 2),
         ("normalise", False, 2, 2),
         ("weigh", False, 2, 2),
         ("fuse", True, 2, 2),
+        *((name, False, 2, 2) for name in OPTIONAL[2:]),
         ("rank", True, 2, 2),
     ]
-    assert [c.doc_id for c in ranked] == ["a", "b"]
-    assert [stage.name for stage in STAGES if not stage.required] == ["normalise", "weigh"]
+    assert [(c.doc_id, c.score) for c in ranked] == [("b", 3.5), ("a", 2.5)]
+    assert tuple(stage.name for stage in (*FUSION, *ORDER) if not stage.required) == OPTIONAL
+
+
+@pytest.mark.parametrize("stage", OPTIONAL)
+def test_each_switch_changes_what_its_stage_does_and_nothing_else(stage: str) -> None:
+    found = [
+        by_words("sick", 9.0, health=0.5, tags=["ops"], updated_at="2030-01-01", source="unknown"),
+        by_words("old", 8.0, expires_at="2031-01-01", source="memory_tool"),
+        by_vector("near", 0.9),
+    ]
+    rules: dict[str, Any] = {"recency_weight": 0.5}
+    with_it, _ = run_stages(found, ranking("ops of the crew", **rules))
+    without, _ = run_stages(found, ranking("ops of the crew", **rules, stages_off=(stage,)))
+    assert {c.doc_id: c.score for c in with_it} != {c.doc_id: c.score for c in without}
+    assert {c.doc_id for c in with_it} == {c.doc_id for c in without} == {"sick", "old", "near"}
+
+
+def test_a_stage_that_ran_twice_is_counted_as_one() -> None:
+    _, once = run_stages([by_words("a", 1), by_words("b", 1)], RANKING, ORDER)
+    _, more = run_stages([by_words("c", 1)], RANKING, ORDER[-1:])
+    assert [(r.stage, r.candidates_in) for r in joined(once, more)] == [
+        *((stage.name, 2) for stage in ORDER[:-1]),
+        ("rank", 3),
+    ]
+
+
+def test_what_is_named_exactly_stands_before_everything_however_unhealthy() -> None:
+    best = [by_words("best", 50), by_vector("best", 1.0), by_names("best", 3)]
+    sick = exact("sick", health=0.0, superseded_by="other", source="unknown", updated_at="1970-01-01")
+    configurations: tuple[dict[str, Any], ...] = (
+        {},
+        {"health_floor": 0.0, "validity_factor": 0.0, "source_floor": 0.0, "recency_weight": 1.0},
+        {"stages_off": ("weigh", "normalise")},
+        {"fusion": "rrf"},
+        {"documents_weight": 10.0, "tag_boost": 0.5},
+    )
+    for rules in configurations:
+        ranked, _ = run_stages([*best, sick], ranking("best", **rules))
+        assert [c.doc_id for c in ranked] == ["sick", "best"]
+
+
+def test_c18_an_absent_leg_takes_only_its_own_share_and_lifts_no_other() -> None:
+    assert {f"{leg}/{part}": share for (leg, part), share in THREE_LEGS.weights.items()} == {
+        "documents/keyword": 0.2,
+        "documents/vector": 0.2,
+        "session_summaries/keyword": 0.15,
+        "session_summaries/vector": 0.15,
+        "entities/names": 0.3,
+    }
+    alone, _ = run_stages([by_words("d", 7.2)], THREE_LEGS)
+    among, _ = run_stages([by_words("d", 7.2), by_words("s", 9, leg="session_summaries")], THREE_LEGS)
+    assert [c.score for c in alone] == [c.score for c in among if c.doc_id == "d"] == [0.2 * ALONE]
+
+
+def test_c18_odd_lists_through_the_stages() -> None:
+    found = [
+        by_words("d1", 7.2),
+        *(by_names(doc_id, 0.41) for doc_id in ("e2", "e1", "e3")),
+    ]
+    ranked, _ = run_stages(found, ranking(**PLAIN, names_floor=0.3))
+    assert [(c.doc_id, c.score) for c in ranked] == [("e1", 0.3), ("e2", 0.3), ("e3", 0.3), ("d1", 0.2)]
+    weak = [
+        by_words("weak", 0.003),
+        by_words("none", 0.0),
+        by_words("strong", 12.0, leg="session_summaries"),
+        by_words("next", 11.0, leg="session_summaries"),
+    ]
+    ranked, _ = run_stages(weak, THREE_LEGS)
+    assert [c.doc_id for c in ranked] == ["strong", "next", "weak", "none"]
+    odd = [by_names("nan", math.nan), by_names("minus", -3.0), by_names("good", 4.0), by_names("half", 2.0)]
+    ranked, _ = run_stages(odd, THREE_LEGS)
+    assert [(c.doc_id, c.score) for c in ranked] == [("good", 0.3), ("half", 0.15), ("minus", 0), ("nan", 0)]
 
 
 def test_no_weights_at_all_are_equal_weights() -> None:
-    ranking = replace(RANKING, weights={"keyword": 0.0, "vector": 0.0})
-    ranked, _ = run_stages([by_words("a", 9), by_vector("a", 0.99)], ranking)
+    none = ranking(**DOCUMENTS_ALONE, keyword_weight=0.0, vector_weight=0.0)
+    ranked, _ = run_stages([by_words("a", 9), by_vector("a", 0.99)], none)
     assert [e.weight for e in ranked[0].evidence] == [0.5, 0.5]
 
 
@@ -212,13 +265,16 @@ def test_rank_fusion_counts_places_and_a_document_takes_one_whatever_its_chunks(
         by_vector("a", 0.90, 3),
         by_vector("c", 0.1),
     ]
-    ranked, _ = run_stages(found, replace(RANKING, weights={"keyword": 2.0, "vector": 1.0}, fusion="rrf"))
+    ranked, _ = run_stages(
+        found, ranking(**DOCUMENTS_ALONE, keyword_weight=2.0, vector_weight=1.0, fusion="rrf")
+    )
     assert [
-        (c.doc_id, [(e.part, e.normaliser, e.normalised, e.weight) for e in c.evidence]) for c in ranked
+        (c.doc_id, [(e.part, e.normaliser, e.normalised, e.scale, e.weight) for e in c.evidence])
+        for c in ranked
     ] == [
-        ("a", [("keyword", PLACE_RULE, 1.0, 2 / 3), ("vector", PLACE_RULE, 61 / 62, 1 / 3)]),
-        ("b", [("keyword", PLACE_RULE, 61 / 62, 2 / 3), ("vector", PLACE_RULE, 1.0, 1 / 3)]),
-        ("c", [("vector", PLACE_RULE, 61 / 63, 1 / 3)]),
+        ("a", [("keyword", PLACE_RULE, 1.0, 1, 2 / 3), ("vector", PLACE_RULE, 61 / 62, 2, 1 / 3)]),
+        ("b", [("keyword", PLACE_RULE, 61 / 62, 2, 2 / 3), ("vector", PLACE_RULE, 1.0, 1, 1 / 3)]),
+        ("c", [("vector", PLACE_RULE, 61 / 63, 3, 1 / 3)]),
     ]
     assert [e.span.ordinal for c in ranked for e in c.evidence if e.span] == [3, 0, 0]
     assert PLACE_RULE == "61/(60+place)"

@@ -83,6 +83,21 @@ def trim_particles(surface: str, label: str = "") -> str:
     return surface
 
 
+def bare_words(text: str) -> list[str]:
+    """The words of a name as its key has them, before anything is left out."""
+    folded = _APOSTROPHES.sub("'", _folded(text))
+    folded = _ACRONYM.sub(lambda found: found[0].replace(".", ""), folded)
+    return _words(re.sub(r"(?<=\w)'(?=\w)", "", folded).replace("&", " and "))
+
+
+def code_keys(token: str) -> tuple[str, ...]:
+    """Keys of a token under the labels that are written in one way only; none for a plain word."""
+    if token.isalpha():
+        return ()
+    folded = _folded(token).rstrip(".!?")
+    return tuple(sorted({key for label in ("code", "version") if (key := _code_key(folded, label))}))
+
+
 def _folded(surface: str) -> str:
     """Compatibility forms, case and invisible characters gone; composed."""
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", surface).casefold())

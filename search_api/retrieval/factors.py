@@ -1,0 +1,177 @@
+"""What a document's own properties make of its score: factors, multiplied in a fixed order. Pure.
+
+They lower (health, source, age, validity) or lift a little (what the query says of tags, category, agent, time) and
+never hide. A document that was named exactly takes no factor: it comes first, however unhealthy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from indexers.domain.sources import RANK_MAX, UNKNOWN
+from search_api.retrieval.candidates import Candidate, DocumentView, Facts, Ranking
+from search_api.retrieval.normalising import EXACT
+
+#: More than all other evidence can give: shares add up to 1, the graph's seven weights are at most 3 each, and the
+#: four boosts at most double each. So such a hit stands before every other.
+EXACT_WEIGHT: Final = 1_000.0
+#: In the order of multiplication; the stages of the same names.
+FACTORS: Final = ("health", "source", "recency", "validity", "boost")
+_DAY_SECONDS: Final = 86_400.0
+
+
+def factor(name: str, candidate: Candidate, ranking: Ranking) -> float:
+    facts = candidate.facts
+    if facts is None:
+        return 1.0
+    match name:
+        case "health":
+            return _above(ranking.rules.health_floor, facts.health)
+        case "source":
+            return _above(ranking.rules.source_floor, _source_rank(facts, ranking) / RANK_MAX)
+        case "recency":
+            return _recency(facts, ranking)
+        case "validity":
+            return 1.0 if invalid(facts, ranking.route.now) is None else ranking.rules.validity_factor
+        case _:
+            return _boost(candidate, ranking)
+
+
+def is_exact(candidate: Candidate) -> bool:
+    return any(evidence.part == EXACT for evidence in candidate.evidence)
+
+
+def apply_factor(name: str, candidates: Sequence[Candidate], ranking: Ranking) -> list[Candidate]:
+    """Scores times this factor. Those with equal facts are told apart by nothing else."""
+    found = []
+    for candidate in candidates:
+        value = 1.0 if is_exact(candidate) else factor(name, candidate, ranking)
+        found.append(candidate if value == 1.0 else replace(candidate, score=candidate.score * value))
+    return found
+
+
+def invalid(facts: Facts, now: datetime) -> str | None:
+    """Why a document isn't valid at this time: superseded, expired, not_yet_valid; None: it is."""
+    if facts.superseded_by is not None:
+        return "superseded"
+    if (end := moment(facts.expires_at)) is not None and end <= now:
+        return "expired"
+    if (start := moment(facts.valid_from)) is not None and start > now:
+        return "not_yet_valid"
+    return None
+
+
+def inputs(name: str, candidate: Candidate, ranking: Ranking) -> dict[str, Any]:
+    """What the factor was made of, for an answer."""
+    facts, rules = candidate.facts, ranking.rules
+    if facts is None:
+        return {}
+    match name:
+        case "health":
+            reasons = [] if candidate.document is None else candidate.document.health_reasons
+            return {"health": facts.health, "floor": rules.health_floor, "penalties": reasons}
+        case "source":
+            rank = _source_rank(facts, ranking)
+            return {"source": facts.source, "rank": rank, "floor": rules.source_floor}
+        case "recency":
+            return {
+                "age_days": _age_days(facts, ranking.route.now),
+                "half_life_days": rules.recency_half_life_days,
+                "weight": rules.recency_weight,
+            }
+        case "validity":
+            return {"reason": invalid(facts, ranking.route.now), "factor": rules.validity_factor}
+        case _:
+            return {"boosts": dict(_boosts(candidate, ranking))}
+
+
+def recomputed(name: str, given: Mapping[str, Any]) -> float:
+    """The factor from its inputs as an answer gives them."""
+    match name:
+        case "health":
+            return _above(given["floor"], given["health"])
+        case "source":
+            return _above(given["floor"], given["rank"] / RANK_MAX)
+        case "recency":
+            return _aged(given["age_days"], given["half_life_days"], given["weight"])
+        case "validity":
+            return 1.0 if given["reason"] is None else float(given["factor"])
+        case _:
+            return _lifted(given["boosts"])
+
+
+def _above(floor: float, value: float) -> float:
+    return floor + (1 - floor) * min(max(value, 0.0), 1.0)
+
+
+def _source_rank(facts: Facts, ranking: Ranking) -> int:
+    ranks = ranking.source_ranks
+    return ranks.get(facts.source, ranks.get(UNKNOWN, 0))
+
+
+def _recency(facts: Facts, ranking: Ranking) -> float:
+    rules = ranking.rules
+    if not rules.recency_weight:
+        return 1.0
+    age = _age_days(facts, ranking.route.now)
+    return _aged(age, rules.recency_half_life_days, rules.recency_weight)
+
+
+def _aged(age_days: float | None, half_life_days: float, weight: float) -> float:
+    """1 - weight · (1 - 0.5^(age/half-life)); a document without a date is as old as one half-life."""
+    if not weight:
+        return 1.0
+    left = 0.5 if age_days is None else 0.5 ** (age_days / half_life_days)
+    return 1 - weight * (1 - left)
+
+
+def _age_days(facts: Facts, now: datetime) -> float | None:
+    written = moment(facts.updated_at) or moment(facts.created_at)
+    return None if written is None else max((now - written).total_seconds() / _DAY_SECONDS, 0.0)
+
+
+def _boost(candidate: Candidate, ranking: Ranking) -> float:
+    route = ranking.route
+    if not route.words and not route.tags and not route.times:
+        return 1.0
+    return _lifted(dict(_boosts(candidate, ranking)))
+
+
+def _lifted(boosts: Mapping[str, float]) -> float:
+    value = 1.0
+    for name in sorted(boosts):
+        value *= 1 + boosts[name]
+    return value
+
+
+def _boosts(candidate: Candidate, ranking: Ranking) -> Iterator[tuple[str, float]]:
+    """What the query says of the document. Rows of chunks know no tags: what only a vector found has no such boost."""
+    route, rules, facts = ranking.route, ranking.rules, candidate.facts
+    if isinstance(facts, DocumentView):
+        if rules.tag_boost and any(tag in route.tags or route.says(tag) for tag in facts.tags):
+            yield "tags", rules.tag_boost
+        if rules.category_boost and facts.category and route.says(facts.category):
+            yield "category", rules.category_boost
+        if rules.agent_boost and route.says(facts.agent_id):
+            yield "agent", rules.agent_boost
+    if rules.time_boost and route.times and facts is not None:
+        dates = [d for d in (moment(facts.created_at), moment(facts.updated_at)) if d is not None]
+        if any(time.holds(date) for time in route.times for date in dates):
+            yield "time", rules.time_boost
+
+
+@lru_cache(maxsize=16_384)
+def moment(written: str | None) -> datetime | None:
+    """A date of a row; None for what is none. Without an offset it is UTC."""
+    if written is None:
+        return None
+    try:
+        found = datetime.fromisoformat(written)
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

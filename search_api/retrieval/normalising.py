@@ -1,0 +1,98 @@
+"""Raw scores of each list → 0..1, by the rules of `indexers.domain.scores`. Pure; doesn't depend on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Final
+
+from msgspec.structs import replace
+
+from indexers.domain import scores
+from search_api.retrieval.candidates import Candidate, Evidence, LegPart, Ranking
+
+#: Names of the rules, as a reason gives them.
+KEYWORD_RULE: Final = "bm25/max(best,floor)"
+VECTOR_RULE: Final = "(cosine-floor)/(1-floor)/max(best,floor)"
+NAMES_RULE: Final = "idf*weight/max(best,floor)"
+PLACE_RULE: Final = f"{scores.RRF_K + 1}/({scores.RRF_K}+place)"
+#: Of a document that was named exactly: no list, nothing to bring to 0..1.
+EXACT: Final = "exact"
+
+#: By list: the name of its rule, and by the evidence's number its value and what it was divided by (or its place).
+Rules = dict[LegPart, tuple[str, Mapping[str, tuple[float, float]]]]
+
+
+def normalise(candidates: Sequence[Candidate], ranking: Ranking) -> list[Candidate]:
+    lists = _lists(candidates)
+    if ranking.rules.fusion == "rrf":
+        rules = _place_rules(candidates, lists)
+    else:
+        rules = {name: _score_rule(name, raw, ranking) for name, raw in lists.items()}
+    keys = map(str, count())
+
+    def normalised(e: Evidence) -> Evidence:
+        key = next(keys)
+        if e.part == EXACT:
+            return e
+        name, by_number = rules[e.leg, e.part]
+        value, scale = by_number[key]
+        return replace(e, normaliser=name, normalised=value, scale=scale)
+
+    return [replace(c, evidence=tuple([normalised(e) for e in c.evidence])) for c in candidates]
+
+
+def recomputed(evidence: Evidence, *, cosine_floor: float) -> float:
+    """The normalised value from what an answer says of it: the rule, the raw score and the scale (or place)."""
+    match evidence.normaliser:
+        case rule if rule == PLACE_RULE:
+            return (scores.RRF_K + 1) / (scores.RRF_K + evidence.scale)
+        case rule if rule == VECTOR_RULE:
+            lifted = (evidence.raw - cosine_floor) / (1 - cosine_floor)
+            return min(max(lifted, 0.0), 1.0) / evidence.scale
+        case rule if rule in (KEYWORD_RULE, NAMES_RULE):
+            return max(evidence.raw, 0.0) / evidence.scale
+        case _:
+            return evidence.raw
+
+
+def _score_rule(
+    name: LegPart, raw: Mapping[str, float], ranking: Ranking
+) -> tuple[str, Mapping[str, tuple[float, float]]]:
+    rules = ranking.rules
+    if name[1] == "vector":
+        rule, found = VECTOR_RULE, scores.normalise_vector(raw, cosine_floor=ranking.cosine_floor)
+    elif name[1] == "keyword":
+        rule, found = KEYWORD_RULE, scores.normalise_keyword(raw, floor=rules.keyword_floor)
+    else:
+        rule, found = NAMES_RULE, scores.normalise_keyword(raw, floor=rules.names_floor)
+    return rule, {key: (value, found.scale) for key, value in found.scores.items()}
+
+
+def _place_rules(candidates: Sequence[Candidate], lists: Mapping[LegPart, Mapping[str, float]]) -> Rules:
+    """Places are of documents: one with many chunks takes one place, that of its best."""
+    rules: Rules = {}
+    every_id = [candidate.doc_id for candidate in candidates for _ in candidate.evidence]
+    for name, raw in lists.items():
+        doc_ids = {key: every_id[int(key)] for key in raw}
+        best: dict[str, float] = {}
+        for key, score in raw.items():
+            best[doc_ids[key]] = max(score, best.get(doc_ids[key], score))
+        placed = scores.normalise_place(best).scores
+        ordered = sorted(placed, key=lambda doc_id: scores.rank_key(placed[doc_id], doc_id))
+        places = {doc_id: float(place) for place, doc_id in enumerate(ordered, start=1)}
+        rules[name] = (
+            PLACE_RULE,
+            {key: (placed[doc_id], places[doc_id]) for key, doc_id in doc_ids.items()},
+        )
+    return rules
+
+
+def _lists(candidates: Sequence[Candidate]) -> dict[LegPart, dict[str, float]]:
+    """Raw scores by the evidence's number among all: a document may have many chunks."""
+    lists: dict[LegPart, dict[str, float]] = {}
+    every = [evidence for candidate in candidates for evidence in candidate.evidence]
+    for number, evidence in enumerate(every):
+        if evidence.part != EXACT:
+            lists.setdefault((evidence.leg, evidence.part), {})[str(number)] = evidence.raw
+    return lists
