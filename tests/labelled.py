@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,26 @@ def micro_f1(pairs: Iterable[tuple[Iterable[Place], Iterable[Place]]]) -> float:
         right += len(wanted & got)
         total += len(wanted) + len(got)
     return 200 * right / total if total else 100.0
+
+
+def stored_places(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], set[Place]]:
+    """Of mention rows: by (path, source). A row holds the first 20 places of its name."""
+    found: defaultdict[tuple[str, str], set[Place]] = defaultdict(set)
+    for row in rows:
+        found[row["path"], row["source"]] |= {
+            (o["start"], o["end"], row["label"]) for o in row["occurrences"]
+        }
+    return found
+
+
+def apart_from(places: Iterable[Place], others: Iterable[Place]) -> set[Place]:
+    """Those that overlap none of the others: a rule's name takes the place of the model's."""
+    taken = list(others)
+    return {
+        (start, end, label)
+        for start, end, label in places
+        if not any(a < end and start < b for a, b, _ in taken)
+    }
 
 
 def _from_marks(line: str) -> Labelled:

@@ -24,7 +24,9 @@ from streams.events import MentionsExtracted
 from streams.extract_requests import request_extraction
 from tests.agents import Rig, agent_config, opened_rig, reopened, vault_root
 from tests.conftest import Stack
+from tests.contract.extractor_suite import flat
 from tests.handlers import RenamedModel, shipped_extractor
+from tests.labelled import AGENT_MEMORY, apart_from, labels_of, micro_f1, read_labelled, stored_places
 
 pytestmark = [pytest.mark.engines, pytest.mark.asyncio(loop_scope="module")]
 
@@ -140,6 +142,37 @@ async def test_a_note_is_found_first_and_its_entities_follow(rig: Rig) -> None:
         ids["empty.md"]: (versions["empty.md"], print_of, 0),
     }
     assert await progress(rig) == Progress(done=2, total=2)
+
+
+async def test_the_stored_mentions_are_those_of_direct_calls_of_the_model(rig: Rig) -> None:
+    """Must show 2 of the entities' issue, over the broker and the node; `bench.extract_quality --agent` for all."""
+    texts = {f"t{number:02}.md": text for number, text in enumerate(read_labelled(AGENT_MEMORY)[:12])}
+    asked = labels_of(texts.values())
+    names = {prompt.replace(" ", "_"): prompt for prompt in asked}
+    wanted = NamespaceLabels(labels=tuple(EntityLabel(name=n, prompt=p) for n, p in names.items()))
+    await change_labels(
+        rig.gate, await labels_now(rig), wanted, settled=False, by="ada", at="2026-11-30T00:00:00Z"
+    )
+    filler = "Nothing much happened there, and everybody went home at a good hour after a quiet day of work. "
+    last = "Alice Novak moved to Berlin."
+    long = rig.saved("long.md", filler * 170 + last)
+    told = await fed(rig, *(rig.saved(path, text.text) for path, text in texts.items()), long)
+    await rig.extract_records(told)
+    await rig.link_all()
+    stored = stored_places((await rig.rows(Index.MENTIONS)).values())
+
+    pairs = []
+    for path, text in texts.items():
+        by_rule = stored.get((path, "pattern"), set())
+        [spans] = shipped_extractor().extract([text.text], asked, threshold=0.5)
+        direct = {(span.start, span.end, span.label) for span in flat(spans)}
+        ours = {(start, end, names[label]) for start, end, label in stored.get((path, "model"), set())}
+        pairs.append([apart_from(places, by_rule) for places in (text.names, direct, ours)])
+    f1 = [micro_f1((expected, row[side]) for expected, *row in pairs) for side in (0, 1)]
+    assert f1[1] == f1[0] > 60
+    at = len(filler) * 170
+    assert len((filler * 170).split()) > 3_000
+    assert {(at, at + 11, "person"), (at + 21, at + 27, "location")} <= stored["long.md", "model"]
 
 
 async def test_c08_the_same_event_three_times_is_told_of_once(rig: Rig) -> None:
