@@ -9,11 +9,11 @@ only where nothing else holds a term, a heading only with the paragraph under it
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, islice
+from itertools import islice
 from typing import NamedTuple
 
 from indexers.domain.folding import fold_text, nfc_fold
@@ -48,12 +48,21 @@ class Excerpt:
     matched: tuple[str, ...]
 
 
-class _Hit(NamedTuple):
-    """Sorts by where it stands."""
+class FoldedText(NamedTuple):
+    """A text beside its folded form, made once for all that is looked for in it."""
 
-    start: int
-    end: int
-    term: int
+    text: str
+    folded: str
+    #: From positions of `folded` to those of `text`.
+    origin: Callable[[int], int]
+
+    @classmethod
+    def of(cls, text: str) -> FoldedText:
+        return cls(text, *fold_text(text))
+
+
+#: Start, end and number of the term: sorts by where it stands. Plain tuples: a page makes hundreds.
+_Hit = tuple[int, int, int]
 
 
 def excerpt(text: str, query: str, *, max_chars: int, body_start: int = 0) -> Excerpt:
@@ -61,28 +70,36 @@ def excerpt(text: str, query: str, *, max_chars: int, body_start: int = 0) -> Ex
 
     `body_start`: where the frontmatter ends.
     """
-    body = _excerpt(text[body_start:], query, max_chars)
-    if body_start and not body.matched:
-        front = _excerpt(text[:body_start], query, max_chars)
-        if front.matched:
-            return front
-    return replace(body, start=body.start + body_start, end=body.end + body_start)
+    body = FoldedText.of(text[body_start:])
+    return excerpt_of(body, query_terms(query), max_chars=max_chars, front=text[:body_start])
 
 
-def _excerpt(text: str, query: str, max_chars: int) -> Excerpt:
-    terms = query_terms(query)
-    folded, origin = fold_text(text)
-    hits = sorted(_hits(folded, terms))
+def excerpt_of(body: FoldedText, terms: Sequence[str], *, max_chars: int, front: str = "") -> Excerpt:
+    """`excerpt` of a text whose body is folded already, after `front`, for terms of `query_terms`."""
+    shown = _excerpt(body, terms, max_chars)
+    if not front:
+        return shown
+    if not shown.matched:
+        before = _excerpt(FoldedText.of(front), terms, max_chars)
+        if before.matched:
+            return before
+    start, end = shown.start + len(front), shown.end + len(front)
+    return Excerpt(text=shown.text, start=start, end=end, matched=shown.matched)
+
+
+def _excerpt(whole: FoldedText, terms: Sequence[str], max_chars: int) -> Excerpt:
+    text, folded, origin = whole
+    hits = _hits(folded, terms)
     if not hits:
         return _head(text, max_chars)
     first, last = _best(hits, max_chars, folded)
-    start = origin(hits[first].start)
-    end = max(origin(hit.end) for hit in hits[first : last + 1])
-    found = {hit.term for hit in hits[first : last + 1]}
+    shown = hits[first : last + 1]
+    start, end = origin(hits[first][0]), max([origin(end) for _, end, _ in shown])
+    matched = tuple([terms[number] for number in sorted({number for _, _, number in shown})])
     heading = _heading_around(text, start, end)
     if heading is not None:
-        return _with_paragraph(text, heading, max_chars, tuple(terms[index] for index in sorted(found)))
-    return _window(text, start, end, max_chars, tuple(terms[index] for index in sorted(found)))
+        return _with_paragraph(text, heading, max_chars, matched)
+    return _window(text, start, end, max_chars, matched)
 
 
 def query_terms(query: str, *, limit: int = MAX_TERMS) -> tuple[str, ...]:
@@ -107,13 +124,18 @@ def light_stem(word: str) -> str:
     return word
 
 
-def _hits(folded: str, terms: tuple[str, ...]) -> Iterator[_Hit]:
-    for index, term in enumerate(terms):
-        for start, end in islice(occurrences(folded, term), MAX_OCCURRENCES):
-            yield _Hit(start, end, index)
+def _hits(folded: str, terms: Sequence[str]) -> list[_Hit]:
+    """In the order of the text."""
+    hits: list[_Hit] = []
+    for number, term in enumerate(terms):
+        found = islice(occurrences(folded, term), MAX_OCCURRENCES)
+        hits += [(start, end, number) for start, end in found]
+    hits.sort()
+    return hits
 
 
 def occurrences(folded: str, term: str) -> Iterator[tuple[int, int]]:
+    """Where the term stands, by start and end; a word in any form of its own, form by form."""
     roots = _roots_of(term)
     if roots.is_cjk:
         exact = list(_substrings(folded, term))
@@ -135,6 +157,13 @@ def may_occur(folded: str, term: str) -> bool:
         if form in folded:
             return True
     return False
+
+
+def occurs(folded: str, term: str) -> bool:
+    """Whether `occurrences` finds anything, but for pairs of letters of a CJK word."""
+    if not may_occur(folded, term):
+        return False
+    return _roots_of(term).is_cjk or next(occurrences(folded, term), None) is not None
 
 
 class _Roots(NamedTuple):
@@ -195,32 +224,45 @@ def _bigrams(folded: str, term: str) -> Iterator[tuple[int, int]]:
             yield from _substrings(folded, part[at : at + 2])
 
 
-def _best(hits: list[_Hit], max_chars: int, folded: str) -> tuple[int, int]:
+def _best(hits: Sequence[_Hit], max_chars: int, folded: str) -> tuple[int, int]:
     """The run of hits within the window whose terms weigh most: rare terms more, one paragraph before two."""
-    frequency: defaultdict[int, int] = defaultdict(int)
-    for hit in hits:
-        frequency[hit.term] += 1
-    counts: defaultdict[int, int] = defaultdict(int)
-    # How many of the hits so far stand in headings; none where no line is one.
-    headings = "#" in folded
-    headed = [0, *accumulate(headings and _in_heading(folded, hit.start) for hit in hits)]
+    frequency = Counter([term for _, _, term in hits])
+    worths = {term: 1 + 1 / count for term, count in frequency.items()}
+    counts = dict.fromkeys(worths, 0)
+    headed = _headed(hits, folded)
     weight, first, best, best_weight = 0.0, 0, (0, 0), -1.0
-    for last, hit in enumerate(hits):
-        if not counts[hit.term]:
-            weight += 1 + 1 / frequency[hit.term]
-        counts[hit.term] += 1
-        while first < last and (hit.end - hits[first].start > max_chars or counts[hits[first].term] > 1):
-            counts[hits[first].term] -= 1
-            if not counts[hits[first].term]:
-                weight -= 1 + 1 / frequency[hits[first].term]
+    for last, (_, end, term) in enumerate(hits):
+        if not counts[term]:
+            weight += worths[term]
+        counts[term] += 1
+        while first < last and (end - hits[first][0] > max_chars or counts[hits[first][2]] > 1):
+            left = hits[first][2]
+            counts[left] -= 1
+            if not counts[left]:
+                weight -= worths[left]
             first += 1
-        crosses = folded.find("\n\n", hits[first].start, hit.end) >= 0
+        crosses = folded.find("\n\n", hits[first][0], end) >= 0
         worth = (
             weight - 0.5 * crosses - _HEADING_COSTS * (headed[last + 1] - headed[first]) / (last + 1 - first)
         )
         if worth > best_weight + 1e-9:
             best_weight, best = worth, (first, last)
     return best
+
+
+def _headed(hits: Sequence[_Hit], folded: str) -> list[int]:
+    """How many of the hits before each, and of all, stand in headings."""
+    if "#" not in folded:
+        return [0] * (len(hits) + 1)
+    counts, is_heading, line_end = [0], False, -1
+    for start, _, _ in hits:
+        if start > line_end:
+            is_heading = _in_heading(folded, start)
+            line_end = folded.find("\n", start)
+            if line_end < 0:
+                line_end = len(folded)
+        counts.append(counts[-1] + is_heading)
+    return counts
 
 
 def _head(text: str, max_chars: int) -> Excerpt:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from indexers.domain.excerpts import CJK, may_occur, occurrences, query_terms
+from indexers.domain.excerpts import CJK, MAX_TERMS, may_occur, occurs, query_terms
 from indexers.domain.folding import nfc_fold
 
 #: As many words as a search holds.
@@ -45,14 +45,18 @@ class QueryWords:
             parts={word: tuple(p for p in dict.fromkeys(_parts(word)) if p != word) for word in words},
         )
 
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """What an excerpt is chosen by: `query_terms` of the query."""
+        return tuple(self.parts)[:MAX_TERMS]
+
 
 def matched_words(query: str, fields: Mapping[str, str]) -> tuple[Match, ...]:
-    return matched(QueryWords.of(query), fields)
+    return matched(QueryWords.of(query), {name: nfc_fold(text) for name, text in fields.items()})
 
 
-def matched(words: QueryWords, fields: Mapping[str, str]) -> tuple[Match, ...]:
-    """In the query's order. A word that stands whole in one field may stand in part in others."""
-    folded = {name: nfc_fold(text) for name, text in fields.items()}
+def matched(words: QueryWords, folded: Mapping[str, str]) -> tuple[Match, ...]:
+    """In the query's order, by folded fields. A word that stands whole in one may stand in part in others."""
     everything = "\n".join(folded.values())
     found = tuple(
         match for word, parts in words.parts.items() for match in _of_word(word, parts, folded, everything)
@@ -77,7 +81,7 @@ def _holding(term: str, fields: Mapping[str, str], everything: str) -> tuple[str
     """Most words of a query stand in no field: one plain search tells that of all of them."""
     if not may_occur(everything, term):
         return ()
-    return tuple(name for name, text in fields.items() if _stands_in(text, term))
+    return tuple([name for name, text in fields.items() if occurs(text, term)])
 
 
 def _parts(word: str) -> Iterator[str]:
@@ -86,12 +90,6 @@ def _parts(word: str) -> Iterator[str]:
             yield from (part[at : at + 2] for at in range(len(part) - 1))
         else:
             yield part
-
-
-def _stands_in(text: str, term: str) -> bool:
-    if CJK.search(term):
-        return term in text
-    return next(occurrences(text, term), None) is not None
 
 
 def _alike(word: str, fields: Mapping[str, str]) -> Iterator[Match]:
