@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import BinaryIO, Final, Literal, Protocol, TypeVar
 
 from indexers.domain.hashing import written_hash
@@ -123,26 +124,34 @@ class VaultLibrary:
     def _head(self, file: IndexedFile, stream: BinaryIO, max_bytes: int) -> FileText | Unread:
         wanted = max_bytes + CUT_MARGIN_BYTES
         raw = b""
-        known = self._known_as_indexed(file, stream)
+        stamp = Stamp.of(stream.fileno())
+        known = self._known_as_indexed(file, stamp)
         if known is not None:
             raw = stream.read(wanted)
-        if known is None or Stamp.of(stream.fileno()) != known.stamp:
+            stamp = Stamp.of(stream.fileno())
+        if known is None or stamp != known.stamp:
             kept = bytearray()
-            if not self._check(file, stream, lambda piece: kept.extend(piece[: max(wanted - len(kept), 0)])):
+
+            def take(piece: bytes) -> None:
+                kept.extend(piece[: max(wanted - len(kept), 0)])
+
+            if not self._check(file, stream, stamp, take):
                 return "changed"
             raw = bytes(kept)
         decoded = decode_text(raw, max_bytes=max_bytes)
         return FileText(text=decoded.text, warnings=decoded.warnings) if decoded.is_text else "not_text"
 
     def _page(self, file: IndexedFile, stream: BinaryIO, start: int, end: int) -> TextPage | Unread:
-        known = self._known_as_indexed(file, stream)
+        stamp = Stamp.of(stream.fileno())
+        known = self._known_as_indexed(file, stamp)
         facts = None if known is None else known.facts
         window = WindowReader(start=start, end=end)
         if known is not None and facts is not None:
             window = _read_window(stream, facts, start, end)
-        if known is None or facts is None or Stamp.of(stream.fileno()) != known.stamp:
+            stamp = Stamp.of(stream.fileno())
+        if known is None or facts is None or stamp != known.stamp:
             window = WindowReader(start=start, end=end)
-            if not self._check(file, stream, window.feed, facts=window.facts):
+            if not self._check(file, stream, stamp, window.feed, facts=window.facts):
                 return "changed"
             facts = window.facts()
         if not facts.is_text:
@@ -156,30 +165,35 @@ class VaultLibrary:
             warnings=facts.warnings,
         )
 
-    def _known_as_indexed(self, file: IndexedFile, stream: BinaryIO) -> KnownFile | None:
-        known = self._known.find(_namespace(file), file.path, Stamp.of(stream.fileno()))
+    def _known_as_indexed(self, file: IndexedFile, stamp: Stamp) -> KnownFile | None:
+        known = self._known.find(_namespace(file), file.path, stamp)
         return known if known is not None and known.content_hash == file.content_hash else None
 
     def _check(
         self,
         file: IndexedFile,
         stream: BinaryIO,
+        stamp: Stamp,
         take: Callable[[bytes], None],
         *,
         facts: Callable[[], TextFacts] | None = None,
     ) -> bool:
-        """Hand over the whole file piece by piece. True when it is what was indexed; then it is remembered."""
-        stamp = Stamp.of(stream.fileno())
+        """Hand over the whole file piece by piece. True when it is what was indexed; then it is remembered.
+
+        `stamp`: as it was a moment ago.
+        """
         if stamp.size != file.size:
             return False
         digest = hashlib.sha256()
         stream.seek(0)
         # One byte more than was indexed: a file that grows meanwhile shows, however fast it grows.
         left = file.size + 1
-        while piece := stream.read(min(READ_STEP_BYTES, left)):
+        while left and (piece := stream.read(min(READ_STEP_BYTES, left))):
             digest.update(piece)
             take(piece)
             left -= len(piece)
+            if len(piece) < READ_STEP_BYTES:
+                break
         if written_hash(digest.hexdigest()) != file.content_hash:
             return False
         if Stamp.of(stream.fileno()) == stamp:
@@ -203,9 +217,15 @@ def _read_window(stream: BinaryIO, facts: TextFacts, start: int, end: int) -> Wi
 
 
 def _namespace(file: IndexedFile) -> Namespace:
+    return _namespace_of(file.tenant_id, file.agent_id, file.scope, file.team_id)
+
+
+@lru_cache(maxsize=256)
+def _namespace_of(tenant_id: str, agent_id: str, scope: str, team_id: str | None) -> Namespace:
+    """The files of a page have mostly one."""
     return Namespace(
-        tenant_id=TenantId(file.tenant_id),
-        agent_id=AgentId(file.agent_id),
-        scope=Scope(file.scope),
-        team_id=None if file.team_id is None else TeamId(file.team_id),
+        tenant_id=TenantId(tenant_id),
+        agent_id=AgentId(agent_id),
+        scope=Scope(scope),
+        team_id=None if team_id is None else TeamId(team_id),
     )

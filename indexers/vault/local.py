@@ -14,6 +14,7 @@ from typing import BinaryIO
 from indexers.domain.identity import normalise_path
 from indexers.errors import VaultUnavailable
 from indexers.ports import FileEntry, VaultListing, VaultProblem
+from indexers.vault.direct import open_directly
 from indexers.vault.ignore import is_note
 from indexers.vault.walk import Walk, is_inside, join, look, nfc, spelling_order
 
@@ -66,7 +67,11 @@ class LocalVaultFiles:
         raise FileNotFoundError(errno.ENOENT, "no such note in the vault", wanted)
 
     def open(self, path: str) -> BinaryIO:
-        entry = self.entry(path)
+        wanted = normalise_path(path)
+        file = open_directly(self.root, wanted) if is_note(wanted) else None
+        if file is not None:
+            return file
+        entry = self.entry(wanted)
         file = os.fdopen(self._open(entry), "rb")
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             file.close()
