@@ -36,6 +36,7 @@ from indexers.settings import (
     Section,
     VaultRoot,
 )
+from search_api.context.settings import ContextSettings
 from search_api.settings import ApiSettings, SearchSettings
 from streams.settings import AgentSettings, KafkaSettings, WatcherSettings
 
@@ -113,6 +114,7 @@ class Settings(BaseSettings):
     watcher: WatcherSettings = WatcherSettings()
     api: ApiSettings = ApiSettings()
     search: SearchSettings = SearchSettings()
+    context: ContextSettings = ContextSettings()
     local: LocalSettings = LocalSettings()
 
     @classmethod

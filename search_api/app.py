@@ -16,7 +16,7 @@ from search_api.edge import Authenticate, RequestEdge
 from search_api.limits import BodyLimit, Deadline
 from search_api.models import ProblemAnswer
 from search_api.problems import MEDIA_TYPE, FieldError, Problem, ProblemError, invalid, unavailable
-from search_api.routes import documents, entities, health, namespaces, search
+from search_api.routes import context, documents, entities, health, namespaces, search
 from search_api.services import Services
 from search_api.settings import ApiSettings
 
@@ -62,6 +62,7 @@ def _routes() -> FastAPI:
     )
     routers = (
         search.router,
+        context.router,
         documents.router,
         entities.of_documents,
         entities.router,

@@ -11,6 +11,7 @@ from indexers.errors import RefusedRequest, Transient
 from indexers.opensearch.gate import Gate, GatedSearch
 from indexers.opensearch.rows import Index
 from indexers.ports import Embedder
+from search_api.context.service import ContextService
 from search_api.documents import Documents
 from search_api.entities.curating import Curation
 from search_api.entities.labelling import Labelling
@@ -53,6 +54,7 @@ class Readiness:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     search: SearchService
+    context: ContextService
     documents: Documents
     entities: Entities
     walks: Walks

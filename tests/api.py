@@ -33,6 +33,7 @@ from indexers.settings import (
 from indexers.vault.local import LocalVaultFiles
 from search_api.app import create_app
 from search_api.auth import KeyRing
+from search_api.context.settings import ContextSettings
 from search_api.keys import store_key
 from search_api.metrics import ApiMetrics
 from search_api.serve import ServeSettings, opened
@@ -116,6 +117,7 @@ async def running_service(
     principals: Sequence[Principal] = (),
     api: ApiSettings | None = None,
     search: SearchSettings | None = None,
+    context: ContextSettings | None = None,
     prefix: str | None = None,
     kafka_servers: str = NO_BROKER,
     keep: bool = False,
@@ -136,6 +138,7 @@ async def running_service(
         vaults=tuple(vaults),
         api=api or ApiSettings(),
         search=search or SearchSettings(),
+        context=context or ContextSettings(),
         keys_file=keys_file,
     )
     metrics = ApiMetrics(CollectorRegistry())

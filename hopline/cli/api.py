@@ -30,6 +30,7 @@ def api_command() -> None:
             vaults=settings.vaults,
             api=settings.api,
             search=settings.search,
+            context=settings.context,
             keys_file=settings.keys_file,
         )
     )

@@ -16,6 +16,7 @@ import typer
 from hopline.cli import (
     agents,
     api,
+    context,
     demo,
     dlq,
     entity,
@@ -39,6 +40,7 @@ from indexers.errors import Away, ConfigurationError, HoplineError, WrongUsage
 COMMANDS = (
     stack,
     search,
+    context,
     read,
     links,
     entity,

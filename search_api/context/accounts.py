@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from search_api.context.excerpts import Shown
-from search_api.context.rendering import APART, Line, head, heading_line, says_abstract
+from search_api.context.rendering import APART, Line, head, heading_line, note
 from search_api.context.units import Outline, Unit
 
 Count = Callable[[Sequence[str]], list[int]]
@@ -57,10 +57,13 @@ class Accounts:
         own = self.tokens(unit.text) + self.tokens(unit.opening) + self.tokens(unit.closing)
         return own + (self._heading(document, unit.section) if is_new else self.tokens(APART))
 
-    def settle(self, document: int) -> None:
-        """Count a document anew: its line, less what its excerpts say already, and the excerpts."""
+    def settle(self, document: int, said_under: Iterable[int] = ()) -> None:
+        """Count a document anew: its line without what excerpts say already, its excerpts, where the rest is said."""
         line, excerpts = self.sources[document].line, self.shown.of(document)
-        self._heads[document] = self.tokens(head(line, with_abstract=not says_abstract(line, excerpts)))
+        said = self.shown.beginning_said_in(line.abstract) is not None
+        self._heads[document] = self.tokens(head(line, with_abstract=not said)) + self.tokens(
+            note(said_under)
+        )
         total, last = 0, None
         for excerpt in excerpts:
             is_new = excerpt.section != last

@@ -81,7 +81,7 @@ class _Work:
         heads = [head(source.line) for source in self.sources]
         self.accounts.learn(heads)
         for number in range(len(heads)):
-            self.accounts.settle(number)
+            self._settle(number)
             if self.accounts.used > self.budget:
                 self.accounts.forget(number)
                 break
@@ -142,6 +142,7 @@ class _Work:
             return
         if self.shown.said_in(unit) is not None:
             self.unsaid.setdefault(number, []).append(unit)
+            self._settle(number)
             return
         room = min(
             self.budget - self.accounts.used, self.document_tokens - self.accounts.used_by_excerpts(number)
@@ -153,9 +154,9 @@ class _Work:
             return
         for place in self.shown.swallowed(number, fitting):
             self.unsaid.setdefault(place.document, []).append(self.shown.remove(place))
-            self.accounts.settle(place.document)
+            self._settle(place.document)
         self.shown.add(number, fitting)
-        self.accounts.settle(number)
+        self._settle(number)
         self.order.append(Place(number, fitting.number))
 
     def _narrowed(self, number: int, unit: Unit, room: int) -> Unit | None:
@@ -171,6 +172,24 @@ class _Work:
                 return piece
         return None
 
+    def _settle(self, number: int) -> None:
+        self.accounts.settle(number, self._said_under(number))
+
+    def _repeats(self, number: int) -> list[Repeat]:
+        """Only what is shown now counts as said."""
+        unsaid = sorted(self.unsaid.get(number, ()), key=lambda unit: unit.start)
+        said = [
+            (unit, self.shown.said_in(unit)) for unit in unsaid if not self.shown.has(number, unit.number)
+        ]
+        return [Repeat(unit.start, unit.end, where) for unit, where in said if where is not None]
+
+    def _said_under(self, number: int) -> set[int]:
+        """Numbers, as shown, of the documents that say what this one says too."""
+        places = {repeat.shown_in for repeat in self._repeats(number)}
+        beginning = self.shown.beginning_said_in(self.sources[number].line.abstract)
+        places |= set() if beginning is None else {beginning}
+        return {self.sources[place].line.number for place in places - {number}}
+
     def _exact(self) -> tuple[str, int]:
         text = whole([self._section(number) for number in range(self.documents)])
         return text, self.count([text])[0] if text else 0
@@ -178,18 +197,19 @@ class _Work:
     def _section(self, number: int) -> str:
         source = self.sources[number]
         headings = source.outline.headings if source.outline is not None else {}
-        return section(source.line, self.shown.of(number), headings)
+        return section(
+            source.line,
+            self.shown.of(number),
+            headings,
+            with_abstract=self.shown.beginning_said_in(source.line.abstract) is None,
+            said_under=self._said_under(number),
+        )
 
     def _taken(self, number: int) -> Taken:
-        """Only what is shown at the end counts as said."""
-        unsaid = sorted(self.unsaid.get(number, ()), key=lambda unit: unit.start)
-        said = [
-            (unit, self.shown.said_in(unit)) for unit in unsaid if not self.shown.has(number, unit.number)
-        ]
         return Taken(
             source=self.sources[number],
             excerpts=tuple(self.shown.of(number)),
-            repeats=tuple(Repeat(unit.start, unit.end, where) for unit, where in said if where is not None),
+            repeats=tuple(self._repeats(number)),
         )
 
 

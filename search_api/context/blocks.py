@@ -66,8 +66,7 @@ def read_blocks(text: str, body_start: int) -> Blocks:
         scan.line(line.start(), line.end())
     scan.close()
     blocks = scan.blocks or [
-        Block(heading.start, heading.end, "text", number)
-        for number, heading in enumerate(scan.headings)
+        Block(heading.start, heading.end, "text", number) for number, heading in enumerate(scan.headings)
     ]
     return Blocks(blocks=tuple(blocks), headings=tuple(scan.headings))
 

@@ -101,7 +101,14 @@ class Shown:
 
     def said_in(self, unit: Unit) -> int | None:
         """The document in whose excerpts the unit's text stands already."""
-        text = compared(unit.text)
+        return self._saying(compared(unit.text))
+
+    def beginning_said_in(self, line: str) -> int | None:
+        """The document in whose excerpts a line stands, however it was shortened."""
+        begin = compared(line.rstrip("…")).rstrip()
+        return self._saying(begin) if begin else None
+
+    def _saying(self, text: str) -> int | None:
         for document, excerpts in self._excerpts.items():
             if any(text in excerpt.compared for excerpt in excerpts):
                 return document

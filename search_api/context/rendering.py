@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from search_api.context.excerpts import Excerpt, compared
+from search_api.context.excerpts import Excerpt
 
 #: Between two excerpts of one document that lie apart.
 APART: Final = "…"
@@ -29,16 +29,22 @@ def head(line: Line, *, with_abstract: bool = True) -> str:
     return f"{name}{_BETWEEN}{abstract}" if with_abstract and abstract else name
 
 
-def says_abstract(line: Line, excerpts: Sequence[Excerpt]) -> bool:
-    """Whether the excerpts hold the one line already, which is the beginning of the text more often than not."""
-    begin = compared(line.abstract.rstrip("…")).rstrip()
-    return bool(begin) and any(begin in excerpt.compared for excerpt in excerpts)
+def note(numbers: Iterable[int]) -> str:
+    """Of the documents, as numbered, whose excerpts say what is left out here."""
+    named = ", ".join(map(str, sorted(set(numbers))))
+    return f"(Also says what is shown under {named}.)" if named else ""
 
 
-def section(line: Line, excerpts: Sequence[Excerpt], headings: Mapping[int, tuple[str, ...]]) -> str:
-    parts = [head(line, with_abstract=not says_abstract(line, excerpts))]
-    parts += _shown(line, excerpts, headings)
-    return _BETWEEN.join(parts)
+def section(
+    line: Line,
+    excerpts: Sequence[Excerpt],
+    headings: Mapping[int, tuple[str, ...]],
+    *,
+    with_abstract: bool,
+    said_under: Iterable[int],
+) -> str:
+    parts = [head(line, with_abstract=with_abstract), *_shown(line, excerpts, headings), note(said_under)]
+    return _BETWEEN.join(part for part in parts if part)
 
 
 def whole(sections: Sequence[str]) -> str:

@@ -31,6 +31,7 @@ PIECES = (
     *("word" * 200, "x " * 700),
 )  # fmt: skip
 texts = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
+booleans: st.SearchStrategy[bool] = st.booleans()
 queries = st.sampled_from(
     ("harbour crane", "INC-2041", "부두 크레인", "why did the ferry wait", "the", "🇰🇷", "x")
 )
@@ -49,11 +50,11 @@ def joining(counted: Sequence[str]) -> list[int]:
 @st.composite
 def sources(draw: st.DrawFn) -> list[tuple[Source, str]]:
     query = draw(queries)
-    made = []
+    made: list[tuple[Source, str]] = []
     for number in range(draw(st.integers(0, 6))):
-        text = draw(texts) + (made[-1][1] if made and draw(st.booleans()) else "")
+        text = draw(texts) + (made[-1][1] if made and draw(booleans) else "")
         start = draw(st.integers(0, len(text)))
-        spans = (Span(start=start, end=min(len(text), start + 50)),) if draw(st.booleans()) else ()
+        spans = (Span(start=start, end=min(len(text), start + 50)),) if draw(booleans) else ()
         sought = Sought(query=query, spans=spans, sentences=("crane stopped at berth",))
         line = Line(
             number=number + 1,
@@ -61,7 +62,7 @@ def sources(draw: st.DrawFn) -> list[tuple[Source, str]]:
             path=f"notes/{number}.md",
             abstract=draw(st.sampled_from(("", "The crane stopped at berth four.", "harbour"))),
         )
-        read = draw(st.booleans())
+        read = draw(booleans)
         source = Source(line=line, score=1 / (1 + number), outline=outline(text, sought) if read else None)
         made.append((source, text))
     return made
