@@ -25,6 +25,8 @@ BODY_FIELD = "body"
 NAME_TEXT_FIELD = "name_text"
 
 _KEYWORD: dict[str, Any] = {"type": "keyword", "ignore_above": KEYWORD_MAX_CHARS}
+#: A `term` clause on it is scored by how rare the term is, so that rows of the least connected node can come first.
+_RARITY: dict[str, Any] = _KEYWORD | {"use_similarity": True}
 _LONG = {"type": "long"}
 _BOOLEAN = {"type": "boolean"}
 #: Comes back in the row and can't be searched.
@@ -200,9 +202,9 @@ _CHUNKS: dict[str, Any] = _FACTS | {
 }
 
 _LINKS: dict[str, Any] = {
-    "from_doc_id": _KEYWORD,
+    "from_doc_id": _RARITY,
     "from_path": _KEYWORD,
-    "to_doc_id": _KEYWORD,
+    "to_doc_id": _RARITY,
     "target": _STORED,
     "target_key": _KEYWORD,
     "target_name_key": _KEYWORD,
@@ -242,12 +244,12 @@ _ENTITIES: dict[str, Any] = {
 }
 
 _MENTIONS: dict[str, Any] = {
-    "doc_id": _KEYWORD,
+    "doc_id": _RARITY,
     "path": _KEYWORD,
     "name_id": _KEYWORD,
     "namespace": _KEYWORD,
     "label": _KEYWORD,
-    "key": _KEYWORD,
+    "key": _RARITY,
     "surface": _KEYWORD,
     "weight": _FLOAT,
     "start": _INTEGER,
@@ -260,16 +262,16 @@ _MENTIONS: dict[str, Any] = {
 }
 
 _RELATIONS: dict[str, Any] = {
-    "doc_id": _KEYWORD,
+    "doc_id": _RARITY,
     "path": _KEYWORD,
     "namespace": _KEYWORD,
     "subject": _KEYWORD,
     "subject_label": _KEYWORD,
-    "subject_id": _KEYWORD,
+    "subject_id": _RARITY,
     "relation_type": _KEYWORD,
     "object": _KEYWORD,
     "object_label": _KEYWORD,
-    "object_id": _KEYWORD,
+    "object_id": _RARITY,
     "quote": _STORED,
     "start": _INTEGER,
     "end": _INTEGER,

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from indexers.domain.identity import Principal
-from indexers.opensearch.gate import GatedSearch, SearchHit, SearchPage
+from indexers.opensearch.gate import GatedSearch, SearchPage
 from indexers.opensearch.rows import Index
 from search_api.graph.model import Edge, EdgeContext
 
-_FIELDS: Final[Mapping[Index, tuple[str, ...]]] = {
+CONTEXT_FIELDS: Final[Mapping[Index, tuple[str, ...]]] = {
     Index.LINKS: ("from_doc_id", "occurrences", "version"),
     Index.MENTIONS: ("doc_id", "sentence", "surface", "version"),
     Index.RELATIONS: ("doc_id", "quote", "version"),
@@ -26,7 +26,7 @@ def context_searches(principal: Principal, edges: Iterable[Edge]) -> list[GatedS
             wanted[edge.index].add(edge.row_id)
     return [
         GatedSearch(principal=principal, index=index, body=_body(index, sorted(wanted[index])))
-        for index in _FIELDS
+        for index in CONTEXT_FIELDS
         if index in wanted
     ]
 
@@ -34,7 +34,7 @@ def context_searches(principal: Principal, edges: Iterable[Edge]) -> list[GatedS
 def read_contexts(searches: Sequence[GatedSearch], pages: Sequence[SearchPage]) -> dict[str, EdgeContext]:
     """Row id → context. Compare `version` with the document's: the row of an older one says nothing any more."""
     return {
-        hit.row_id: _context(search.index, hit)
+        hit.row_id: context_of(search.index, hit.row_id, hit.source)
         for search, page in zip(searches, pages, strict=True)
         for hit in page.hits
     }
@@ -44,13 +44,13 @@ def _body(index: Index, row_ids: Sequence[str]) -> dict[str, Any]:
     return {
         "query": {"bool": {"filter": [{"ids": {"values": list(row_ids)}}]}},
         "size": len(row_ids),
-        "_source": list(_FIELDS[index]),
+        "_source": list(CONTEXT_FIELDS[index]),
         "track_total_hits": False,
     }
 
 
-def _context(index: Index, hit: SearchHit) -> EdgeContext:
-    source = hit.source
+def context_of(index: Index, row_id: str, source: Mapping[str, Any]) -> EdgeContext:
+    """From fields of a row that says an edge."""
     match index:
         case Index.LINKS:
             text = str(source["occurrences"][0]["context"]) if source["occurrences"] else ""
@@ -59,7 +59,7 @@ def _context(index: Index, hit: SearchHit) -> EdgeContext:
         case _:
             text = source["quote"]
     return EdgeContext(
-        row_id=hit.row_id,
+        row_id=row_id,
         said_by=source["from_doc_id" if index is Index.LINKS else "doc_id"],
         version=source["version"],
         text=text,

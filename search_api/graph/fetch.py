@@ -162,7 +162,8 @@ class _Expansion:
             found = [hit.fields for hit in page.hits if isinstance(hit, DocumentHit)]
             self.growth.take_computed(session_edges(seeds, found, span=self._rules.session_span))
 
-        return self._search(Index.DOCUMENTS, queries.turns_body(turns), DocumentHit), take
+        body = queries.turns_body(turns, sorted({row.agent_id for row in seeds.values()}))
+        return self._search(Index.DOCUMENTS, body, DocumentHit), take
 
     def _alike(self, doc_id: str, body: dict[str, Any]) -> _Asked:
         def take(page: SearchPage) -> None:

@@ -1,9 +1,9 @@
 """Bodies of a hop's searches. Pure. The gate adds tenant and scope to each.
 
-Fairness without a search per node: a hop asks for the edges of all its nodes at once, and the engine's own score of
-a `term` clause is its inverse document frequency, so sorting by score gives the edges of the least connected
-nodes first. A hub's thousands of rows fill what room is left, and most are never looked at: once the page is full
-the engine skips those that can't rank. How many rows the other tenants have shifts only what a full page cuts.
+Fairness without a search per node: a hop asks for the edges of all its nodes at once, and the engine scores a `term`
+clause on these columns by its inverse document frequency (`use_similarity` in their mapping), so sorting by score
+gives the edges of the least connected nodes first. A hub's thousands of rows fill what room is left, and once the
+page is full the engine skips those that can't rank. What other tenants have shifts only what a full page cuts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ROOM = 2
 _CLAUSES_MAX = 900
 
 
-def rarest_first(field: str, values: Sequence[str]) -> list[Query]:
+def one_by_one(field: str, values: Sequence[str]) -> list[Query]:
     """One scored clause each: see above."""
     return [{"term": {field: {"value": value}}} for value in values[:_CLAUSES_MAX]]
 
@@ -32,7 +32,7 @@ def rarest_first(field: str, values: Sequence[str]) -> list[Query]:
 def links_body(doc_ids: Sequence[str], rules: GraphRules) -> dict[str, Any]:
     """From and to these documents; only links that have a target."""
     ends = doc_ids[: _CLAUSES_MAX // 2]
-    clauses = [*rarest_first("from_doc_id", ends), *rarest_first("to_doc_id", ends)]
+    clauses = [*one_by_one("from_doc_id", ends), *one_by_one("to_doc_id", ends)]
     return {
         "query": _any_of(clauses, [{"exists": {"field": "to_doc_id"}}]),
         "sort": [_SCORE, "from_doc_id", "to_doc_id", "link_type"],
@@ -44,7 +44,7 @@ def links_body(doc_ids: Sequence[str], rules: GraphRules) -> dict[str, Any]:
 def mentions_in_body(doc_ids: Sequence[str], rules: GraphRules) -> dict[str, Any]:
     """What these documents mention: of one the most certain first."""
     return {
-        "query": _any_of(rarest_first("doc_id", doc_ids)),
+        "query": _any_of(one_by_one("doc_id", doc_ids)),
         "sort": [_SCORE, {"weight": "desc"}, "doc_id", "name_id"],
         "size": min(rules.mentions_page, _ROOM * rules.names_per_document * len(doc_ids)),
         **columns.MENTIONS,
@@ -54,7 +54,7 @@ def mentions_in_body(doc_ids: Sequence[str], rules: GraphRules) -> dict[str, Any
 def mentions_of_body(keys: Sequence[str], rules: GraphRules) -> dict[str, Any]:
     """Who mentions names of these keys, of any label: of one the most certain first."""
     return {
-        "query": _any_of(rarest_first("key", keys)),
+        "query": _any_of(one_by_one("key", keys)),
         "sort": [_SCORE, {"weight": "desc"}, "doc_id", "name_id"],
         "size": min(rules.mentions_page, _ROOM * rules.documents_per_name * len(keys)),
         **columns.MENTIONS,
@@ -76,9 +76,9 @@ def relations_body(doc_ids: Sequence[str], name_ids: Sequence[str], rules: Graph
     """Said by these documents, or with one of these names at either end."""
     half = _CLAUSES_MAX // 3
     clauses = [
-        *rarest_first("doc_id", doc_ids[:half]),
-        *rarest_first("subject_id", name_ids[:half]),
-        *rarest_first("object_id", name_ids[:half]),
+        *one_by_one("doc_id", doc_ids[:half]),
+        *one_by_one("subject_id", name_ids[:half]),
+        *one_by_one("object_id", name_ids[:half]),
     ]
     return {
         "query": _any_of(clauses),
@@ -110,7 +110,7 @@ def count_body() -> dict[str, Any]:
 def alike_body(doc_id: str, row: SeedRow, rules: GraphRules) -> dict[str, Any] | None:
     """Documents like this one; which rules make them so is told by the clauses' names. None: nothing to be like.
 
-    Those that share the rarest tags and terms come first.
+    Those that share most come first.
     """
     clauses: list[Query] = []
     for name, values, least in (
@@ -118,7 +118,7 @@ def alike_body(doc_id: str, row: SeedRow, rules: GraphRules) -> dict[str, Any] |
         ("terms", row.terms, rules.shared_terms),
     ):
         if len(values) >= least > 0:
-            shared = {"should": rarest_first(name, values), "minimum_should_match": least, "_name": name}
+            shared = {"should": one_by_one(name, values), "minimum_should_match": least, "_name": name}
             clauses.append({"bool": shared})
     if row.category is not None:
         clauses.append({"term": {"category": {"value": row.category, "_name": "category"}}})
@@ -134,9 +134,11 @@ def alike_body(doc_id: str, row: SeedRow, rules: GraphRules) -> dict[str, Any] |
     }
 
 
-def turns_body(turns: Sequence[str]) -> dict[str, Any]:
+def turns_body(turns: Sequence[str], agent_ids: Sequence[str]) -> dict[str, Any]:
+    """Of these agents: any number of others may call a session the same."""
+    owned: list[Query] = [{"terms": {"turn": list(turns)}}, {"terms": {"agent_id": list(agent_ids)}}]
     return {
-        "query": {"bool": {"filter": [living(), {"terms": {"turn": list(turns)}}]}},
+        "query": {"bool": {"filter": [living(), *owned]}},
         "sort": ["turn", "doc_id"],
         "size": 4 * len(turns),
         **columns.DOCUMENTS,

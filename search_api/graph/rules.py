@@ -22,7 +22,7 @@ class GraphRules:
     #: Documents and names whose edges the second and third hop read.
     frontier_max: int = 40
     names_max: int = 80
-    #: Rows of one request's part: those of the least connected nodes come first (`queries.rarest_first`).
+    #: Rows of one request's part: those of the least connected nodes come first (`queries`).
     links_page: int = 800
     mentions_page: int = 1_000
     relations_page: int = 200
