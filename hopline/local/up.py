@@ -145,7 +145,7 @@ def _prepare(settings: Settings, request: UpRequest, say: Say) -> tuple[Settings
         ]
     )
     plan = StackPlan(engines_only=engines_only, vaults_json=vaults_json)
-    return whole, _with_engines(plan, whole, say)
+    return whole, plan_engines(plan, whole, say)
 
 
 def _require_distinct(roots: Sequence[VaultRoot]) -> None:
@@ -157,7 +157,7 @@ def _require_distinct(roots: Sequence[VaultRoot]) -> None:
         raise ConfigurationError(msg) from exc
 
 
-def _with_engines(plan: StackPlan, settings: Settings, say: Say) -> StackPlan:
+def plan_engines(plan: StackPlan, settings: Settings, say: Say) -> StackPlan:
     import msgspec
 
     own = own_engines(settings)

@@ -1,0 +1,105 @@
+"""`hopline eval`: how well the retrieval finds what it should, measured on a labelled set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hopline.cli.progress import say
+
+
+def register(app: typer.Typer) -> None:
+    app.command("eval")(eval_command)
+
+
+def eval_command(  # noqa: PLR0913 - one parameter an option
+    labelled: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="SET", help="Folder with corpus.jsonl (or vault/), queries.jsonl and qrels.tsv."
+        ),
+    ] = None,
+    *,
+    configs: Annotated[
+        str | None, typer.Option("--configs", help="Configurations, with commas between; default: all.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="So many questions, spread over the file.")
+    ] = None,
+    queries: Annotated[
+        Path | None, typer.Option("--queries", help="Questions of another file; relative to SET or to here.")
+    ] = None,
+    qrels: Annotated[Path | None, typer.Option("--qrels", help="Judgements of another file.")] = None,
+    budget: Annotated[
+        int,
+        typer.Option("--budget", min=0, help="Tokens of the context asked for beside; 0: none is asked for."),
+    ] = 2_000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the confidence intervals.")] = 0,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave indices and vault for --reuse.")] = False,
+    reuse: Annotated[
+        str | None,
+        typer.Option("--reuse", metavar="PREFIX", help="Ask what --keep left; nothing is indexed."),
+    ] = None,
+    drop: Annotated[
+        str | None, typer.Option("--drop", metavar="PREFIX", help="Remove what --keep left, and leave.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the report as JSON and a plot (SVG).")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The report as JSON; progress goes to stderr.")
+    ] = False,
+) -> None:
+    """Measure retrieval on a labelled set: recall, precision, MRR, nDCG, latency, context, by configuration.
+
+    Indexes the set with agents, index and tenant of its own, on the engines of the settings or of a running
+    `hopline up`, else on engines started for it; asks every question through the HTTP API; removes it all.
+    """
+    from hopline.cli.terminal import print_json
+    from hopline.evaluation.run import Wish, drop_kept, evaluate, write_report
+    from hopline.evaluation.table import as_text
+    from hopline.settings import load_settings
+    from indexers.errors import WrongUsage
+    from streams.logs import quiet_logging
+
+    settings = load_settings()
+    quiet_logging()
+    tell = _aside if as_json else say
+    if drop is not None:
+        drop_kept(settings, drop, tell)
+        tell(f"{drop} is removed")
+        return
+    if labelled is None:
+        raise WrongUsage("name a SET, a folder with corpus.jsonl (or vault/), queries.jsonl and qrels.tsv")
+    wish = Wish(
+        folder=labelled,
+        queries=_of_set(labelled, queries),
+        qrels=_of_set(labelled, qrels),
+        configs=configs,
+        limit=limit,
+        keep=keep,
+        reuse=reuse,
+        context_budget=budget,
+        seed=seed,
+    )
+    report = evaluate(settings, wish, tell)
+    if out is not None:
+        tell("written: " + ", ".join(map(str, write_report(report, out))))
+    if as_json:
+        print_json(report)
+    else:
+        say()
+        say(as_text(report))
+
+
+def _of_set(labelled: Path, given: Path | None) -> Path | None:
+    """As named from here, else as a file of the set."""
+    if given is None or given.is_file():
+        return given
+    return labelled / given
+
+
+def _aside(text: str = "") -> None:
+    typer.echo(text, err=True)
