@@ -26,6 +26,5 @@ async def clean_up(pipeline: Pipeline, *, topics: bool = True) -> None:
     finally:
         await gate.close()
     if topics:
-        names = Topics(pipeline.prefix)
-        every = (*names.inputs, names.documents, names.dead_letters)
+        every = list(Topics(pipeline.prefix).retention_ms)
         await delete_topics(KafkaSettings(), pipeline.kafka_servers, every)

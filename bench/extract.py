@@ -44,8 +44,8 @@ from tests.pipeline import Pipeline, running, wait_for
 TARGET = 0.85
 #: Labelled sentences of a note, so that there is something to find and tell.
 SENTENCES = 4
-#: Calls of the torch adapter that are timed: it is several times slower.
-TORCH_CALLS = 300
+#: Calls that other ways are timed on: torch is several times slower.
+SAMPLED_CALLS = 300
 #: Notes that ingest takes at a time.
 INGEST_RECORDS = 16
 
@@ -80,6 +80,14 @@ def direct_calls(extractor: EntityExtractor, calls: Sequence[ModelCall]) -> Spen
     clock, cpu = time.perf_counter(), time.process_time()
     for _ in extractor.extract_each(calls):
         pass
+    return Spent(clock=time.perf_counter() - clock, cpu=time.process_time() - cpu)
+
+
+def one_by_one(extractor: EntityExtractor, calls: Sequence[ModelCall]) -> Spent:
+    """Each call alone, nothing made ready meanwhile."""
+    clock, cpu = time.perf_counter(), time.process_time()
+    for call in calls:
+        extractor.extract(call.windows, call.prompts, threshold=call.threshold)
     return Spent(clock=time.perf_counter() - clock, cpu=time.process_time() - cpu)
 
 
@@ -129,9 +137,16 @@ def figures(
     }
 
 
+def beside_one_by_one(extractor: EntityExtractor, calls: Sequence[ModelCall]) -> dict[str, Any]:
+    """How much of the adapter's speed is due to making calls ready ahead; on some of the windows, for people to see."""
+    some = calls[:: max(1, len(calls) // SAMPLED_CALLS)]
+    ahead, alone = direct_calls(extractor, some), one_by_one(extractor, some)
+    return {"one_by_one_clock_over_ahead": round(alone.clock / ahead.clock, 3)}
+
+
 def beside_torch(core: int, onnx: EntityExtractor, calls: list[ModelCall]) -> dict[str, Any]:
     torch = load_extractor(ExtractorSettings(backend="torch", device="cpu", cpu_affinity=(core,)))
-    some = calls[:: max(1, len(calls) // TORCH_CALLS)]
+    some = calls[:: max(1, len(calls) // SAMPLED_CALLS)]
     words = sum(len(window.split()) for call in some for window in call.windows)
     direct_calls(torch, some[:5])
     speeds = {
@@ -171,6 +186,7 @@ def measure(addresses: Addresses, count: int, core: int, *, torch: bool) -> dict
                 direct = direct_calls(extractor, calls[::2])
                 agent, stages = run_agent(pipeline, vault, count)
                 direct += direct_calls(extractor, calls[1::2])
+                side_by_side |= beside_one_by_one(extractor, calls)
                 pipeline.stop()
         finally:
             asyncio.run(clean_up(pipeline))

@@ -145,7 +145,7 @@ async def test_a_note_is_found_first_and_its_entities_follow(rig: Rig) -> None:
 
 
 async def test_the_stored_mentions_are_those_of_direct_calls_of_the_model(rig: Rig) -> None:
-    """Must show 2 of the entities' issue, over the broker and the node; `bench.extract_quality --agent` for all."""
+    """Must show 2 of the entities' issue, over the broker and the node; `bench.extract_quality` for all."""
     texts = {f"t{number:02}.md": text for number, text in enumerate(read_labelled(AGENT_MEMORY)[:12])}
     asked = labels_of(texts.values())
     names = {prompt.replace(" ", "_"): prompt for prompt in asked}
