@@ -74,8 +74,8 @@ class _Work:
     documents: int = 0
     #: In the order in which they were taken: the last go first when the whole is too long.
     order: list[Place] = field(default_factory=list)
-    #: By document: units that others say.
-    unsaid: dict[int, list[Unit]] = field(default_factory=dict)
+    #: By document and number: units that others say.
+    unsaid: dict[int, dict[int, Unit]] = field(default_factory=dict)
 
     def take_lines(self) -> None:
         heads = [head(source.line) for source in self.sources]
@@ -141,7 +141,7 @@ class _Work:
         if self.shown.has(number, unit.number):
             return
         if self.shown.said_in(unit) is not None:
-            self.unsaid.setdefault(number, []).append(unit)
+            self._leave_out(number, unit)
             self._settle(number)
             return
         room = min(
@@ -153,7 +153,7 @@ class _Work:
         if fitting is None:
             return
         for place in self.shown.swallowed(number, fitting):
-            self.unsaid.setdefault(place.document, []).append(self.shown.remove(place))
+            self._leave_out(place.document, self.shown.remove(place))
             self._settle(place.document)
         self.shown.add(number, fitting)
         self._settle(number)
@@ -172,12 +172,15 @@ class _Work:
                 return piece
         return None
 
+    def _leave_out(self, number: int, unit: Unit) -> None:
+        self.unsaid.setdefault(number, {})[unit.number] = unit
+
     def _settle(self, number: int) -> None:
         self.accounts.settle(number, self._said_under(number))
 
     def _repeats(self, number: int) -> list[Repeat]:
         """Only what is shown now counts as said."""
-        unsaid = sorted(self.unsaid.get(number, ()), key=lambda unit: unit.start)
+        unsaid = sorted(self.unsaid.get(number, {}).values(), key=lambda unit: unit.start)
         said = [
             (unit, self.shown.said_in(unit)) for unit in unsaid if not self.shown.has(number, unit.number)
         ]

@@ -49,19 +49,20 @@ def _boundary(text: str, start: int, limit: int, boundaries: tuple[re.Pattern[st
         ends = [match.end() for match in pattern.finditer(text, least, limit)]
         if ends:
             return ends[-1]
-    return _between_characters(text, least, limit)
+    return _between_characters(text, start, least, limit)
 
 
-def _between_characters(text: str, least: int, at: int) -> int:
+def _between_characters(text: str, start: int, least: int, at: int) -> int:
     """The last place up to `at` that splits no letter from its marks, no syllable and no emoji."""
     for place in range(at, max(least, at - _CLUSTER_CHARS), -1):
-        if not _joined(text, place):
+        if not _joined(text, start, place):
             return place
     return at
 
 
-def _joined(text: str, at: int) -> bool:
-    if at <= 0 or at >= len(text):
+def _joined(text: str, start: int, at: int) -> bool:
+    """`start`: where a character begins; flags are pairs counted from there."""
+    if at <= start or at >= len(text):
         return False
     before, behind = text[at - 1], text[at]
     if before == _JOINER or unicodedata.category(behind) in _MARKS:
@@ -70,18 +71,18 @@ def _joined(text: str, at: int) -> bool:
         return True
     if before == "\r" and behind == "\n":
         return True
-    return _is_regional(before) and _is_regional(behind) and _regionals_before(text, at) % 2 == 1
+    return _is_regional(before) and _is_regional(behind) and _regionals_before(text, start, at) % 2 == 1
 
 
 def _is_regional(char: str) -> bool:
     return "\U0001f1e6" <= char <= "\U0001f1ff"
 
 
-def _regionals_before(text: str, at: int) -> int:
-    count = 0
-    while count < _CLUSTER_CHARS and at > count and _is_regional(text[at - 1 - count]):
-        count += 1
-    return count
+def _regionals_before(text: str, start: int, at: int) -> int:
+    first = at
+    while first > start and _is_regional(text[first - 1]):
+        first -= 1
+    return at - first
 
 
 def cut_around(

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from search_api.models import Part
-from search_api.requests import Request, SearchFilters, SearchRequest, clean_query
+from search_api.models import PARTS, Part
+from search_api.requests import Request, SearchFilters, SearchOptions, SearchRequest, clean_query
 from search_api.settings import QUERY_MAX_CHARS
 
 
@@ -17,7 +17,13 @@ class ContextRequest(Request):
     )
     filters: SearchFilters = Field(SearchFilters(), description="Which documents may be found.")
     parts: list[Part] = Field(
-        ["keyword", "vector"], min_length=1, max_length=2, description="Which parts of the retrieval to use."
+        list(PARTS),
+        min_length=1,
+        max_length=len(PARTS),
+        description="Which parts of the retrieval to use: keyword, vector, names (of entities), graph.",
+    )
+    options: SearchOptions | None = Field(
+        None, description="Weights, depths and switches that are otherwise: docs/reference/search.md."
     )
     budget_tokens: int | None = Field(
         None, ge=1, description="Most tokens of the text; the setting's default when left out."
@@ -29,4 +35,10 @@ class ContextRequest(Request):
 
     def search(self, documents: int) -> SearchRequest:
         """The search whose hits are the context's documents."""
-        return SearchRequest(query=self.query, filters=self.filters, parts=self.parts, page_size=documents)
+        return SearchRequest(
+            query=self.query,
+            filters=self.filters,
+            parts=self.parts,
+            options=self.options,
+            page_size=documents,
+        )

@@ -17,11 +17,12 @@ from search_api.context.blocks import Heading
 
 #: What a word in a heading above counts, against one in the text itself.
 HEADING_SHARE: Final = 0.5
-#: What a chunk that the vector found counts, and a sentence of the path that led here; all words together are 1.
+#: What a chunk that the vector found counts, and what a path that led here says; all words together are 1.
 SPAN_WORTH: Final = 0.5
-SENTENCE_WORTH: Final = 0.5
+EVIDENCE_WORTH: Final = 0.5
 _HEADINGS_LOOKED_AT: Final = 200
-_SENTENCE_WORDS: Final = 40
+_EVIDENCE_LOOKED_AT: Final = 8
+_EVIDENCE_WORDS: Final = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +40,8 @@ class Sought:
     query: str
     #: Chunks that a vector found.
     spans: tuple[Span, ...] = ()
-    #: Evidence of the path that led here, white space folded.
-    sentences: tuple[str, ...] = ()
+    #: Names, titles and sentences by which a path led here.
+    evidence: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +83,9 @@ def worths(text: str, parts: Sequence[Part], headings: Sequence[Heading], sought
     for span in sought.spans:
         for number in _touching(parts, starts, span):
             found[number].add(SPAN_WORTH)
-    for start, end in _said(text, sought.sentences):
+    for start, end in _said(text, sought.evidence):
         for number in _touching(parts, starts, Span(start=start, end=end)):
-            found[number].add(SENTENCE_WORTH, max(start, parts[number].start))
+            found[number].add(EVIDENCE_WORTH, max(start, parts[number].start))
     return found
 
 
@@ -142,10 +143,10 @@ def _touching(parts: Sequence[Part], starts: Sequence[int], span: Span) -> Itera
         number += 1
 
 
-def _said(text: str, sentences: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Where a sentence stands, however its white space is written."""
-    for sentence in sentences:
-        words = sentence.split()[:_SENTENCE_WORDS]
-        found = re.search(r"\s+".join(map(re.escape, words)), text) if words else None
+def _said(text: str, evidence: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Where each stands first, however its case and white space are written."""
+    for line in islice(dict.fromkeys(evidence), _EVIDENCE_LOOKED_AT):
+        words = line.split()[:_EVIDENCE_WORDS]
+        found = re.search(r"\s+".join(map(re.escape, words)), text, re.IGNORECASE) if words else None
         if found is not None:
             yield found.span()

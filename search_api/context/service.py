@@ -74,7 +74,7 @@ class ContextService:
         with self._metrics.context_seconds.time():
             limits = self._limits(request)
             page = await self._search.ranked(principal, request.search(limits.documents))
-            outlines = await self._outlines(page.shown[: limits.l1_documents], request.query)
+            outlines = await self._outlines(page.shown, limits.l1_documents, request.query)
             made = await self._assembled(page.shown, outlines, limits)
             answer = self._answer(page, made, outlines, limits)
             self._observe(answer)
@@ -102,9 +102,10 @@ class ContextService:
             raise ProblemError(invalid(errors))
         return limits
 
-    async def _outlines(self, hits: Sequence[Candidate], query: str) -> list[Outline | Unread]:
+    async def _outlines(self, hits: Sequence[Candidate], most: int, query: str) -> list[Outline | Unread]:
         """Of the best hits, in order: what of their texts may be shown, or why there is no text."""
-        jobs = [(_row(hit), _outlined(_sought(hit, query))) for hit in hits]
+        titles = {hit.doc_id: _row(hit).title for hit in hits}
+        jobs = [(_row(hit), _outlined(sought(hit, query, titles))) for hit in hits[:most]]
         found = await self._library.apply_all(jobs, max_bytes=self._text_max_bytes)
         for outcome in found:
             if isinstance(outcome, str):
@@ -161,9 +162,18 @@ def _row(hit: Candidate) -> DocumentView:
     return hit.document
 
 
-def _sought(hit: Candidate, query: str) -> Sought:
+def sought(hit: Candidate, query: str, titles: Mapping[str, str]) -> Sought:
+    """What to look for in a hit's text. `titles`: of the other hits, from which a path may have come."""
     spans = [evidence.span for evidence in hit.evidence if evidence.span is not None]
-    return Sought(query=query, spans=tuple(Span(start=span.start, end=span.end) for span in spans))
+    names = [said.name for evidence in hit.evidence for said in evidence.names]
+    ways = [evidence.path[-1].source for evidence in hit.evidence if evidence.path]
+    # A path comes by a name (`label`, line end, `key`), or by a document, which a backward link calls by its title.
+    names += [node.partition("\n")[2] or titles.get(node, "") for node in ways]
+    return Sought(
+        query=query,
+        spans=tuple(Span(start=span.start, end=span.end) for span in spans),
+        evidence=tuple(name for name in names if name),
+    )
 
 
 def _outlined(sought: Sought) -> Callable[[FileText], Outline]:

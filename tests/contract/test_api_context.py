@@ -117,6 +117,7 @@ async def test_what_stands_in_two_documents_is_shown_once_and_the_other_says_whe
     start = NOTES[naming["path"]].index(RULE)
     repeat = {"start": start, "end": start + len(RULE), "shown_in": showing["doc_id"]}
     assert naming["repeats"] == [repeat]
+    assert showing["repeats"] == []
     assert f"(Also says what is shown under {showing['number']}.)" in answer["text"]
 
 

@@ -52,10 +52,11 @@ def sources(draw: st.DrawFn) -> list[tuple[Source, str]]:
     query = draw(queries)
     made: list[tuple[Source, str]] = []
     for number in range(draw(st.integers(0, 6))):
-        text = draw(texts) + (made[-1][1] if made and draw(booleans) else "")
+        repeats = draw(booleans)
+        text = draw(texts) + (made[-1][1] if made and repeats else "")
         start = draw(st.integers(0, len(text)))
         spans = (Span(start=start, end=min(len(text), start + 50)),) if draw(booleans) else ()
-        sought = Sought(query=query, spans=spans, sentences=("crane stopped at berth",))
+        sought = Sought(query=query, spans=spans, evidence=("crane stopped at berth",))
         line = Line(
             number=number + 1,
             title=draw(st.sampled_from(("Berth 4", "부두", "A title of several words", ""))),
