@@ -125,7 +125,7 @@ async def test_a_look_up_finds_what_is_alike_and_nothing_of_other_places(stack: 
 async def test_an_answer_of_more_than_a_page_is_whole(
     stack: Stack, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("indexers.linking.similar_names.PAGE_ROWS", 2)
+    monkeypatch.setattr("indexers.linking.name_search.HITS_MAX", 2)
     names = [f"payments gateway{letter}" for letter in "abcde"]
     async with opened_gate(stack.opensearch_url, prefix) as gate:
         await write(gate, alone(*names))

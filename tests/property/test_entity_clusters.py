@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,15 @@ from indexers.domain.entities.clusters import (
     cluster_all,
     pair_of,
 )
-from indexers.domain.entities.names import Verdict, compare, minimum_shared, name_key, shape_of
+from indexers.domain.entities.likeness import alike
+from indexers.domain.entities.names import (
+    Verdict,
+    compare,
+    like_lengths,
+    minimum_shared,
+    name_key,
+    shape_of,
+)
 from indexers.domain.entities.reclustering import Changes, Reclustering, StoredName
 
 LABEL = "service"
@@ -168,7 +177,39 @@ def test_names_that_are_not_different_are_found_by_their_grams_from_either_side(
     for one, two in ((key, other), (other, key)):
         mine, theirs = shape_of(one, LABEL), shape_of(two, LABEL)
         shared = len(set(mine.grams[1:]) & set(theirs.grams[1:]))
-        assert mine.grams[0] == theirs.grams[0] or shared >= minimum_shared(mine)
+        shortest, longest = like_lengths(mine)
+        assert mine.grams[0] == theirs.grams[0] or (
+            shared >= minimum_shared(mine) and shortest <= theirs.length <= longest
+        )
+
+
+#: Codes, spaces and dots, CJK, names too short to be compared.
+MIXED = KEYS | DENSE | st.from_regex(r"[ab]{2,5}([ .][ab1]{1,4}){0,2}|[가나]{5,8}( 7)?", fullmatch=True)
+
+
+@given(
+    st.lists(MIXED, max_size=10, unique=True),
+    st.lists(MIXED, max_size=10, unique=True),
+    st.sampled_from(["service", "person", "code"]),
+)
+@settings(max_examples=300, deadline=None)
+def test_many_compared_with_many_are_alike_as_each_compared_with_each(
+    keys: list[str], others: list[str], label: str
+) -> None:
+    assert alike(keys, others, label) == {
+        key: {other for other in others if compare(key, other, label).verdict is not Verdict.DIFFERENT}
+        for key in keys
+    }
+
+
+def test_a_matrix_is_made_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("indexers.domain.entities.likeness._CELLS_MAX", 4)
+    names = ["payments gateway", "payment gateway", "payments gateways", "payout gatekeeper"]
+    near = set(names[:3])
+    assert alike(names, names, LABEL) == {
+        **dict.fromkeys(names[:3], near),
+        "payout gatekeeper": {"payout gatekeeper"},
+    }
 
 
 @given(st.text(max_size=40), st.sampled_from(["person", "organization", "service", "code", "location"]))

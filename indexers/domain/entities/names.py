@@ -17,8 +17,8 @@ from rapidfuzz.distance import Levenshtein
 from indexers.domain.entities.spelling import CJK_PATTERN, CODE_LABELS, PERSONS, name_key, trim_particles
 
 __all__ = [
-    "Comparison", "NameShape", "Verdict", "compare", "minimum_shared", "name_key", "order", "shape_of",
-    "trim_particles",
+    "Comparison", "NameShape", "Verdict", "block_of", "compare", "like_lengths", "minimum_shared", "name_key", "order",
+    "parted", "shape_of", "trim_particles", "unspaced",
 ]  # fmt: skip
 
 #: Similarity is 1 - Levenshtein distance / length of the longer key, without the codes.
@@ -64,8 +64,8 @@ DIFFERENT = Comparison(verdict=Verdict.DIFFERENT, similarity=0.0)
 
 @lru_cache(maxsize=65_536)
 def shape_of(key: str, label: str) -> NameShape:
-    text, codes = _parted(key)
-    block = _block(text, codes, label)
+    text, codes = parted(key)
+    block = block_of(key, label)
     if block is None:
         return NameShape(grams=(), block=None, length=len(text))
     grams = sorted({f"{block}\t{text[at : at + 2]}" for at in range(len(text) - 1)})
@@ -80,13 +80,37 @@ def compare(key: str, other: str, label: str) -> Comparison:
     shape, other_shape = shape_of(key, label), shape_of(other, label)
     if shape.block is None or other_shape.block is None:
         return DIFFERENT
-    text, other_text = _parted(key)[0], _parted(other)[0]
+    text, other_text = parted(key)[0], parted(other)[0]
     if shape.grams[0] == other_shape.grams[0]:
         similarity = Levenshtein.normalized_similarity(text, other_text)
         return Comparison(verdict=Verdict.JOIN, similarity=similarity)
     if shape.block != other_shape.block:
         return DIFFERENT
     return _by_likeness(text, other_text, person=label in PERSONS)
+
+
+@lru_cache(maxsize=65_536)
+def parted(key: str) -> tuple[str, str]:
+    """The words without digits, and those with."""
+    if not any(map(str.isdigit, key)):
+        return key, ""
+    words = key.split()
+    codes = [word for word in words if any(map(str.isdigit, word))]
+    return " ".join(w for w in words if w not in codes), " ".join(codes)
+
+
+@lru_cache(maxsize=65_536)
+def block_of(key: str, label: str) -> str | None:
+    """See `NameShape`."""
+    text, codes = parted(key)
+    if label in CODE_LABELS or not LETTERS_MIN <= len(text) <= LETTERS_MAX:
+        return None
+    if label in PERSONS and " " not in text:
+        return None
+    if CJK_PATTERN.search(text):
+        return f"cjk {codes}".rstrip()
+    initials = "".join(word[0] for word in text.split())
+    return f"{initials} {codes}".rstrip()
 
 
 def order(key: str) -> tuple[int, str]:
@@ -107,6 +131,20 @@ def minimum_shared(shape: NameShape) -> int:
     return max(1, len(shape.grams) - 1 - lost)
 
 
+def like_lengths(shape: NameShape) -> tuple[int, int]:
+    """Shortest and longest of the names that it joins or is proposed to, but for those found by the first gram.
+
+    As many edits as the lengths differ by are needed, and a quarter of the longer one's length is allowed.
+    """
+    return (-(-3 * shape.length // 4), 4 * shape.length // 3)
+
+
+def unspaced(key: str) -> str:
+    """Without what comes and goes: elastic search, node.js. Names that are equal so join, if they have a block."""
+    text, codes = parted(key)
+    return _joined(text, codes)
+
+
 def _by_likeness(text: str, other: str, *, person: bool) -> Comparison:
     similarity = Levenshtein.normalized_similarity(text, other, score_cutoff=PROPOSES_FROM)
     if similarity < PROPOSES_FROM:
@@ -118,27 +156,7 @@ def _by_likeness(text: str, other: str, *, person: bool) -> Comparison:
     return Comparison(verdict=Verdict.JOIN, similarity=similarity)
 
 
-@lru_cache(maxsize=65_536)
-def _parted(key: str) -> tuple[str, str]:
-    """The words without digits, and those with."""
-    words = key.split()
-    codes = [word for word in words if any(c.isdigit() for c in word)]
-    return (key, "") if not codes else (" ".join(w for w in words if w not in codes), " ".join(codes))
-
-
-def _block(text: str, codes: str, label: str) -> str | None:
-    if label in CODE_LABELS or not LETTERS_MIN <= len(text) <= LETTERS_MAX:
-        return None
-    if label in PERSONS and " " not in text:
-        return None
-    if CJK_PATTERN.search(text):
-        return f"cjk {codes}".rstrip()
-    initials = "".join(word[0] for word in text.split())
-    return f"{initials} {codes}".rstrip()
-
-
 def _joined(text: str, codes: str) -> str:
-    """Without what comes and goes: elastic search, node.js."""
     return f"{text.replace(' ', '').replace('.', '')}\t{codes}"
 
 

@@ -17,7 +17,6 @@ was cut off half-way is new (or still there) when its event comes again.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
@@ -34,6 +33,7 @@ from indexers.domain.entities.clusters import (
     proposals_of,
     unions,
 )
+from indexers.domain.entities.likeness import alike
 from indexers.domain.entities.names import Verdict, compare, order, shape_of
 
 
@@ -92,10 +92,6 @@ class Reclustering:
         self._queued = {*self._added, *self._removed, *self._touched}
         self._queue = [order(key) for key in self._queued]
         heapify(self._queue)
-        self._added_like: defaultdict[str, set[str]] = defaultdict(set)
-        for key in self._added:
-            for sign in _signs(key, label):
-                self._added_like[sign].add(key)
         self._entities: dict[str, str] = {}
 
     def wanted(self) -> frozenset[str]:
@@ -117,6 +113,8 @@ class Reclustering:
                 if known is None or known.proposals is None:
                     self._stored[name.key] = name
             self._near[key] = {name.key for name in names}
+        for key, near in alike(found.keys(), self._added, self._label).items():
+            self._near[key] |= near
 
     def changes(self) -> Changes:
         placements: dict[str, Placement] = {}
@@ -152,10 +150,7 @@ class Reclustering:
         return (key in self._likeness or key in self._stored) and self._root(key) == key
 
     def _neighbours(self, key: str) -> Iterator[str]:
-        near = set(self._near.get(key, ()))
-        for sign in _signs(key, self._label):
-            near |= self._added_like.get(sign, set())
-        return (other for other in near if other != key and self._exists(other))
+        return (other for other in self._near.get(key, ()) if other != key and self._exists(other))
 
     def _judge(self, key: str) -> None:
         stored = self._stored.get(key)
@@ -247,9 +242,3 @@ class Reclustering:
             root = likeness.get(key, key)
             roots |= groups.get(root, {root})
         return {root for root in roots if root in likeness.values() or self._exists(root)}
-
-
-def _signs(key: str, label: str) -> tuple[str, ...]:
-    """Names that may be alike share one of these."""
-    shape = shape_of(key, label)
-    return () if shape.block is None else (shape.grams[0], f"{shape.block}\t")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from indexers.domain.entities.reclustering import Reclustering
 from indexers.errors import Transient
-from indexers.linking.similar_names import read_names, similar_names
+from indexers.linking import similar_names
 from indexers.opensearch.gate import Gate
 from streams.agents.link.work import LabelWork
 
@@ -15,7 +15,7 @@ from streams.agents.link.work import LabelWork
 async def recluster(gate: Gate, works: Sequence[LabelWork]) -> None:
     """Sets the works' `changes`. Places where only counts change ask for nothing.
 
-    The caller has refreshed the names.
+    The caller has refreshed names and proposals.
     """
     try:
         async with asyncio.TaskGroup() as tasks:
@@ -28,7 +28,7 @@ async def recluster(gate: Gate, works: Sequence[LabelWork]) -> None:
 
 async def _recluster_one(gate: Gate, work: LabelWork) -> None:
     namespace, label = work.place.namespace, work.place.label
-    merged = await read_names(gate, namespace, label, work.merged_keys)
+    merged = await similar_names.read_names(gate, namespace, label, work.merged_keys)
     task = Reclustering(
         label,
         added={key for key in work.to_judge if work.exists(key)},
@@ -38,6 +38,4 @@ async def _recluster_one(gate: Gate, work: LabelWork) -> None:
         merges=work.curation.merges,
         merge_names=merged.values(),
     )
-    while wanted := task.wanted():
-        task.supply(await similar_names(gate, namespace, label, wanted))
-    work.changes = task.changes()
+    work.changes = await similar_names.recluster(gate, namespace, label, task)
