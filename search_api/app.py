@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 
 from indexers.errors import Transient
 from search_api.auth import KeyRing
+from search_api.direct import DirectSearch
 from search_api.edge import Authenticate, RequestEdge
 from search_api.limits import BodyLimit, Deadline
 from search_api.models import ProblemAnswer
@@ -32,7 +33,8 @@ def create_app(services: Services, *, keys: KeyRing, settings: ApiSettings) -> A
     api = _routes()
     api.state.services = services
     metrics, seconds = services.metrics, settings.request_timeout_seconds
-    app: ASGIApp = Deadline(api, timeout_seconds=seconds, metrics=metrics)
+    app: ASGIApp = DirectSearch(api, services, on_fault=_on_fault)
+    app = Deadline(app, timeout_seconds=seconds, metrics=metrics)
     app = BodyLimit(app, max_bytes=settings.body_max_bytes, timeout_seconds=seconds, metrics=metrics)
     app = Authenticate(app, keys=keys, metrics=metrics)
     return RequestEdge(app, metrics=metrics)
@@ -93,6 +95,13 @@ def _answer(request: Request, problem: Problem) -> Response:
         headers=dict(problem.headers),
         media_type=MEDIA_TYPE,
     )
+
+
+async def _on_fault(request: Request, error: Exception) -> Response:
+    """The answer to what a route raised, where no framework picks one."""
+    if isinstance(error, ProblemError):
+        return await _problem(request, error)
+    return await (_store_away if isinstance(error, Transient) else _fault)(request, error)
 
 
 async def _problem(request: Request, error: Exception) -> Response:

@@ -7,7 +7,6 @@ body never reaches a parser.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -44,7 +43,7 @@ class BodyLimit:
             await self._refuse(scope, send, Problem(kind="body-too-large", detail=detail, headers=_CLOSE))
             return
         if body is not None:
-            await self._app(scope, _replay(body, receive), send)
+            await self._app(scope, replay(body, receive), send)
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
         """None when the client left."""
@@ -103,7 +102,8 @@ class _TooLargeError(Exception):
     pass
 
 
-def _replay(body: bytes, receive: Receive) -> Callable[[], Awaitable[Message]]:
+def replay(body: bytes, receive: Receive) -> Receive:
+    """The body that was read already, and what follows it."""
     given = False
 
     async def replayed() -> Message:

@@ -18,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from indexers.settings import EmbedderSettings, ExtractorSettings, IndexingSettings, OpenSearchSettings
 from search_api.app import create_app, openapi_document
 from search_api.auth import KeyRing
+from search_api.context.settings import ContextSettings
 from search_api.edge import RequestEdge
 from search_api.keys import store_key
 from search_api.limits import Deadline
@@ -154,6 +155,27 @@ async def test_json_with_a_charset_is_json(service: Service) -> None:
     headers = {**bearer(ME), "content-type": "application/json; charset=utf-8"}
     answer = await service.http.post("/v1/search", content=b'{"query": "a"}', headers=headers)
     assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"query": "see", "page_size": 1}',
+        b'{"query": "see", "filters": {"scope": ["shared"], "updated_from": "2020-01-01"}}',
+        b'{"query": "see", "parts": ["keyword"], "page_size": 101}',
+        b'{"query": "see", "cursor": "bm9uZQ"}',
+        b'{"query": "see", "page_size": 0}',
+        b"{",
+    ],
+)
+async def test_the_short_way_of_a_search_answers_as_the_framework_does(service: Service, body: bytes) -> None:
+    answers = []
+    # Only the plain type takes the short way (`search_api.direct`).
+    for kind in ("application/json", "application/json; charset=utf-8"):
+        headers = {**bearer(ME), "content-type": kind, "x-request-id": "one"}
+        answer = await service.http.post("/v1/search", content=body, headers=headers)
+        answers.append((answer.status_code, sorted(answer.headers.items()), answer.content))
+    assert answers[0] == answers[1]
 
 
 async def test_a_body_over_the_limit_declared_or_not(service: Service) -> None:
@@ -318,9 +340,10 @@ async def _send(app: Any) -> tuple[int, bytes]:
         return answer.status_code, answer.content
 
 
-async def test_with_opensearch_away_searches_are_503_and_health_is_not(tmp_path: Path) -> None:
-    store_key(tmp_path / "keys.json", key_of(ME), ME)
-    settings = ServeSettings(
+def without_engines(folder: Path) -> ServeSettings:
+    """With a key for `ME`."""
+    store_key(folder / "keys.json", key_of(ME), ME)
+    return ServeSettings(
         prefix="away",
         opensearch_url=f"http://127.0.0.1:{free_port()}",
         opensearch=OpenSearchSettings(),
@@ -332,8 +355,13 @@ async def test_with_opensearch_away_searches_are_503_and_health_is_not(tmp_path:
         vaults=(),
         api=ApiSettings(),
         search=SearchSettings(),
-        keys_file=tmp_path / "keys.json",
+        context=ContextSettings(),
+        keys_file=folder / "keys.json",
     )
+
+
+async def test_with_opensearch_away_searches_are_503_and_health_is_not(tmp_path: Path) -> None:
+    settings = without_engines(tmp_path)
     async with opened(settings, embedder=embedder(), metrics=ApiMetrics(CollectorRegistry())) as (
         services,
         _,
@@ -348,6 +376,22 @@ async def test_with_opensearch_away_searches_are_503_and_health_is_not(tmp_path:
         assert (answer.status_code, answer.json()["type"]) == (503, "urn:hopline:problem:store-unavailable")
         assert int(answer.headers["retry-after"]) >= 1
         assert "127.0.0.1" not in answer.text
+
+
+async def test_a_bug_of_a_search_is_a_problem_without_its_text(tmp_path: Path) -> None:
+    settings, metrics = without_engines(tmp_path), ApiMetrics(CollectorRegistry())
+    async with opened(settings, embedder=embedder(), metrics=metrics) as (services, _):
+        app = create_app(services, keys=KeyRing(settings.keys_file), settings=settings.api)
+    # Closed by now: its threads take no work, which no search foresees.
+    answers = []
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://hopline") as http:
+        for kind in ("application/json", "application/json; charset=utf-8"):
+            headers = {**bearer(ME), "content-type": kind, "x-request-id": "one"}
+            answer = await http.post("/v1/search", content=b'{"query": "secret"}', headers=headers)
+            answers.append((answer.status_code, answer.headers["content-type"], answer.content))
+    assert answers[0] == answers[1]
+    assert answers[0][:2] == (500, "application/problem+json")
+    assert json.loads(answers[0][2])["type"] == "urn:hopline:problem:internal-error"
 
 
 async def test_every_status_seen_is_in_the_description(service: Service) -> None:
