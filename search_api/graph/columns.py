@@ -70,29 +70,29 @@ class DocumentColumns(msgspec.Struct, frozen=True, gc=False):
     turn: _Texts = ()
 
 
-class _ColumnsHit(SearchHit, frozen=True, kw_only=True, gc=False):
+class ColumnsHit(SearchHit, frozen=True, kw_only=True, gc=False):
     """Without id: it stands with the stored row."""
 
     stored_id: str = msgspec.field(name="_id", default="")
 
 
-class LinkHit(_ColumnsHit, frozen=True, kw_only=True, gc=False):
+class LinkHit(ColumnsHit, frozen=True, kw_only=True, gc=False):
     fields: LinkColumns
 
 
-class MentionHit(_ColumnsHit, frozen=True, kw_only=True, gc=False):
+class MentionHit(ColumnsHit, frozen=True, kw_only=True, gc=False):
     fields: MentionColumns
 
 
-class RelationHit(_ColumnsHit, frozen=True, kw_only=True, gc=False):
+class RelationHit(ColumnsHit, frozen=True, kw_only=True, gc=False):
     fields: RelationColumns
 
 
-class NameHit(_ColumnsHit, frozen=True, kw_only=True, gc=False):
+class NameHit(ColumnsHit, frozen=True, kw_only=True, gc=False):
     fields: NameColumns
 
 
-class DocumentHit(_ColumnsHit, frozen=True, kw_only=True, gc=False):
+class DocumentHit(ColumnsHit, frozen=True, kw_only=True, gc=False):
     fields: DocumentColumns
 
 

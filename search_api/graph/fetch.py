@@ -6,11 +6,21 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from indexers.domain.identity import EntityNamespace, Principal
-from indexers.opensearch.gate import Gate, GatedSearch, SearchHit, SearchPage
+from indexers.opensearch.gate import Gate, GatedSearch, SearchPage
 from indexers.opensearch.rows import Index
 from search_api.graph import queries
 from search_api.graph.chains import best_few
-from search_api.graph.columns import DocumentHit, LinkHit, MentionHit, NameHit, RelationHit
+from search_api.graph.columns import (
+    ColumnsHit,
+    DocumentColumns,
+    DocumentHit,
+    LinkColumns,
+    LinkHit,
+    MentionColumns,
+    MentionHit,
+    NameHit,
+    RelationHit,
+)
 from search_api.graph.contexts import context_searches, read_contexts
 from search_api.graph.conversation import session_edges, turns_around
 from search_api.graph.growth import Frontier, Growth
@@ -73,10 +83,11 @@ class _Expansion:
         return asked
 
     def _links(self, frontier: Frontier) -> _Asked:
-        def take(page: SearchPage) -> None:
-            self.growth.take_links([hit.fields for hit in page.hits if isinstance(hit, LinkHit)], frontier)
+        def take(rows: Sequence[LinkColumns]) -> None:
+            self.growth.take_links(rows, frontier)
 
-        return self._search(Index.LINKS, queries.links_body(frontier.documents, self._rules), LinkHit), take
+        body = queries.links_body(frontier.documents, self._rules)
+        return self._search(Index.LINKS, body, LinkHit, take, cap="links_page")
 
     def _names(self, frontier: Frontier, *, first: bool, last: bool) -> list[_Asked]:
         """In the last hop no names are looked for in documents: nothing would be read of them."""
@@ -97,46 +108,35 @@ class _Expansion:
         return asked
 
     def _mentions_in(self, documents: Sequence[str]) -> _Asked:
-        def take(page: SearchPage) -> None:
-            self.growth.take_mentions_in([hit.fields for hit in page.hits if isinstance(hit, MentionHit)])
-
-        return self._search(
-            Index.MENTIONS, queries.mentions_in_body(documents, self._rules), MentionHit
-        ), take
+        body = queries.mentions_in_body(documents, self._rules)
+        take = self.growth.take_mentions_in
+        return self._search(Index.MENTIONS, body, MentionHit, take, cap="mentions_page")
 
     def _mentions_of(self, frontier: Frontier) -> _Asked:
-        def take(page: SearchPage) -> None:
-            rows = [hit.fields for hit in page.hits if isinstance(hit, MentionHit)]
+        def take(rows: Sequence[MentionColumns]) -> None:
             self.growth.take_mentions_of(rows, frontier)
 
         body = queries.mentions_of_body(frontier.keys, self._rules)
-        return self._search(Index.MENTIONS, body, MentionHit), take
+        return self._search(Index.MENTIONS, body, MentionHit, take, cap="mentions_page")
 
     def _name_rows(self, frontier: Frontier, entity_ids: Sequence[str]) -> _Asked:
-        def take(page: SearchPage) -> None:
-            self.growth.take_names([hit.fields for hit in page.hits if isinstance(hit, NameHit)])
-
         body = queries.names_body(frontier.keys, entity_ids, self._rules)
-        return self._search(Index.ENTITIES, body, NameHit), take
+        return self._search(Index.ENTITIES, body, NameHit, self.growth.take_names, cap="name_rows_page")
 
     def _relations(self, documents: Sequence[str], name_ids: Sequence[str]) -> _Asked:
-        def take(page: SearchPage) -> None:
-            self.growth.take_relations([hit.fields for hit in page.hits if isinstance(hit, RelationHit)])
-
         body = queries.relations_body(documents, name_ids, self._rules)
-        return self._search(Index.RELATIONS, body, RelationHit), take
+        take = self.growth.take_relations
+        return self._search(Index.RELATIONS, body, RelationHit, take, cap="relations_page")
 
     def _count(self) -> _Asked:
         def take(page: SearchPage) -> None:
             self.growth.take_documents(page.total)
 
-        return self._search(Index.DOCUMENTS, queries.count_body(), SearchHit), take
+        body = queries.count_body()
+        return GatedSearch(principal=self._principal, index=Index.DOCUMENTS, body=body), take
 
     def _rows(self, doc_ids: Sequence[str]) -> _Asked:
-        def take(page: SearchPage) -> None:
-            self.growth.take_rows([hit.fields for hit in page.hits if isinstance(hit, DocumentHit)])
-
-        return self._search(Index.DOCUMENTS, queries.rows_body(doc_ids), DocumentHit), take
+        return self._search(Index.DOCUMENTS, queries.rows_body(doc_ids), DocumentHit, self.growth.take_rows)
 
     def _of_rows(self) -> list[_Asked]:
         """Turns and likenesses of the seeds whose rows are at hand and that weren't asked for yet."""
@@ -158,19 +158,17 @@ class _Expansion:
         return asked
 
     def _turns(self, seeds: dict[str, SeedRow], turns: Sequence[str]) -> _Asked:
-        def take(page: SearchPage) -> None:
-            found = [hit.fields for hit in page.hits if isinstance(hit, DocumentHit)]
-            self.growth.take_computed(session_edges(seeds, found, span=self._rules.session_span))
+        def take(rows: Sequence[DocumentColumns]) -> None:
+            self.growth.take_computed(session_edges(seeds, rows, span=self._rules.session_span))
 
         body = queries.turns_body(turns, sorted({row.agent_id for row in seeds.values()}))
-        return self._search(Index.DOCUMENTS, body, DocumentHit), take
+        return self._search(Index.DOCUMENTS, body, DocumentHit, take, cap="turns_page")
 
     def _alike(self, doc_id: str, body: dict[str, Any]) -> _Asked:
         def take(page: SearchPage) -> None:
-            hits = [hit for hit in page.hits if isinstance(hit, DocumentHit)]
-            self.growth.take_computed(likeness_edges(doc_id, hits, self._rules))
+            self.growth.take_computed(likeness_edges(doc_id, page.hits, self._rules))
 
-        return self._search(Index.DOCUMENTS, body, DocumentHit), take
+        return GatedSearch(principal=self._principal, index=Index.DOCUMENTS, body=body, hit=DocumentHit), take
 
     def _without_row(self) -> list[str]:
         wanted = {*self._session_seeds(), *self._neighbour_seeds()}
@@ -194,5 +192,19 @@ class _Expansion:
         named = [node.split("\n", 1) for node in frontier.names]
         return sorted(space.name_id(label, key) for space in spaces for label, key in named)
 
-    def _search(self, index: Index, body: dict[str, Any], hit: type[SearchHit]) -> GatedSearch:
-        return GatedSearch(principal=self._principal, index=index, body=body, hit=hit)
+    def _search(
+        self,
+        index: Index,
+        body: dict[str, Any],
+        hit: type[ColumnsHit],
+        take: Callable[[Sequence[Any]], None],
+        cap: str | None = None,
+    ) -> _Asked:
+        """`take` gets the columns; a full page is counted under `cap`."""
+
+        def take_page(page: SearchPage) -> None:
+            if cap is not None and len(page.hits) >= body["size"]:
+                self.growth.truncated[cap] += 1
+            take([found.fields for found in page.hits])  # type: ignore[attr-defined]
+
+        return GatedSearch(principal=self._principal, index=index, body=body, hit=hit), take_page

@@ -98,22 +98,18 @@ class Growth:
         self._documents = total
 
     def take_links(self, rows: Sequence[LinkColumns], frontier: Frontier) -> None:
-        self._count("links_page", int(len(rows) >= self._rules.links_page))
         edges = [edge for row in rows if (edge := link_edge(row, self._rules)) is not None]
         self._take(cap_links(edges, frontier.documents, self._strength, self._rules), of=len(edges))
 
     def take_mentions_in(self, rows: Sequence[MentionColumns]) -> None:
-        self._count("mentions_page", int(len(rows) >= self._rules.mentions_page))
         self._take(cap_names_of_documents(map(mention_edge, rows), self._rules), of=len(rows))
 
     def take_mentions_of(self, rows: Sequence[MentionColumns], frontier: Frontier) -> None:
-        self._count("mentions_page", int(len(rows) >= self._rules.mentions_page))
         asked = set(frontier.names)
         edges = [edge for edge in map(mention_edge, rows) if edge.target in asked]
         self._take(cap_documents_of_names(edges, self._strength, self._rules), of=len(edges))
 
     def take_relations(self, rows: Sequence[RelationColumns]) -> None:
-        self._count("relations_page", int(len(rows) >= self._rules.relations_page))
         self._take([relation_edge(row, self._rules) for row in rows], of=len(rows))
 
     def take_names(self, rows: Iterable[NameColumns]) -> None:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from indexers.opensearch.gate import SearchHit
 from search_api.graph.columns import DocumentHit
-from search_api.graph.model import Edge, GraphRules
+from search_api.graph.model import Edge, EdgeKind, GraphRules
 
 
-def likeness_edges(seed: str, hits: Iterable[DocumentHit], rules: GraphRules) -> list[Edge]:
+def likeness_edges(seed: str, hits: Iterable[SearchHit], rules: GraphRules) -> list[Edge]:
     """One of each kind whose clause the document matched."""
-    weights = {"tags": rules.tags_value, "category": rules.category_value, "terms": rules.terms_value}
+    weights: dict[EdgeKind, float] = {
+        "tags": rules.tags_value,
+        "category": rules.category_value,
+        "terms": rules.terms_value,
+    }
     return [
-        Edge(source=seed, target=hit.fields.doc_id[0], kind=kind, weight=weight)  # type: ignore[arg-type]
+        Edge(source=seed, target=hit.fields.doc_id[0], kind=kind, weight=weight)
         for hit in hits
+        if isinstance(hit, DocumentHit)
         for kind, weight in weights.items()
         if kind in hit.matched_queries
     ]
