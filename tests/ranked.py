@@ -10,6 +10,7 @@ from indexers.domain.sources import SOURCE_RANKS
 from search_api.models import Leg
 from search_api.ranking_settings import RankingRules
 from search_api.retrieval.candidates import Candidate, DocumentView, Evidence, FoundChunk, Ranking, SaidName
+from search_api.retrieval.graphing import MASS_RULE, VALUE_RULE
 from search_api.retrieval.legs import list_weights
 from search_api.retrieval.naming import exact_candidate
 from search_api.retrieval.normalising import KEYWORD_RULE, NAMES_RULE, PLACE_RULE, VECTOR_RULE
@@ -96,6 +97,10 @@ def _normalised(reason: dict[str, Any], cosine_floor: float) -> Any:
             return min(max((raw - cosine_floor) / (1 - cosine_floor), 0.0), 1.0) / scale
         case rule if rule in (KEYWORD_RULE, NAMES_RULE):
             return max(raw, 0.0) / scale
+        case rule if rule == MASS_RULE:
+            return raw / scale
+        case rule if rule == VALUE_RULE:
+            return min(1.0, raw)
         case _:
             return raw
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -48,6 +48,15 @@ ROW_TYPES: Mapping[Index, type[OwnedRow]] = {
 class RowRef:
     principal: Principal
     row_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowAsked:
+    """A row of some index, and which of its fields; None: all but the vector."""
+
+    index: Index
+    ref: RowRef
+    fields: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from opensearchpy import AsyncOpenSearch
 from indexers.domain.identity import Principal
 from indexers.errors import RefusedRequest, Transient
 from indexers.opensearch.answers import Shards, raise_error, require_whole, search_pages, seen_row, stored_row
-from indexers.opensearch.calls import GatedSearch, RowRef, SearchPage, StoredRow
+from indexers.opensearch.calls import GatedSearch, RowAsked, RowRef, SearchPage, StoredRow
 from indexers.opensearch.connect import request, request_text
 from indexers.opensearch.guard import guarded_body, guarded_query
 from indexers.opensearch.names import IndexNames, stored_id
@@ -41,25 +41,24 @@ class RowReader:
     async def get_many(
         self, index: Index, refs: Sequence[RowRef], *, fields: Sequence[str] | None = None
     ) -> list[StoredRow | None]:
+        return await self.get_rows([RowAsked(index=index, ref=ref, fields=fields) for ref in refs])
+
+    async def get_rows(self, asked: Sequence[RowAsked]) -> list[StoredRow | None]:
         found: list[StoredRow | None] = []
-        for start in range(0, len(refs), _GET_ROWS):
-            found += await self._get_some(index, refs[start : start + _GET_ROWS], fields)
+        for start in range(0, len(asked), _GET_ROWS):
+            found += await self._get_some(asked[start : start + _GET_ROWS])
         return found
 
-    async def _get_some(
-        self, index: Index, refs: Sequence[RowRef], fields: Sequence[str] | None
-    ) -> list[StoredRow | None]:
-        whole = fields is None or index not in _LARGE
-        wanted = _all_fields(index) if whole else sorted({*(fields or ()), *OWNER_FIELDS})
+    async def _get_some(self, asked: Sequence[RowAsked]) -> list[StoredRow | None]:
         body = {
             "docs": [
                 {
-                    "_index": self._names.alias(index, ref.principal.tenant_id),
-                    "_id": stored_id(ref.principal.tenant_id, ref.row_id),
-                    "routing": ref.principal.tenant_id,
-                    "_source": wanted,
+                    "_index": self._names.alias(one.index, one.ref.principal.tenant_id),
+                    "_id": stored_id(one.ref.principal.tenant_id, one.ref.row_id),
+                    "routing": one.ref.principal.tenant_id,
+                    "_source": _wanted(one.index, one.fields),
                 }
-                for ref in refs
+                for one in asked
             ]
         }
 
@@ -72,7 +71,7 @@ class RowReader:
             return docs
 
         docs = await self._retry.call(get_once)
-        return [seen_row(ref, doc, fields) for ref, doc in zip(refs, docs, strict=True)]
+        return [seen_row(one.ref, doc, one.fields) for one, doc in zip(asked, docs, strict=True)]
 
     async def search_many(self, searches: Sequence[GatedSearch]) -> list[SearchPage]:
         if not searches:
@@ -158,6 +157,11 @@ class RowReader:
             return answer
 
         return await self._retry.call(search_once)
+
+
+def _wanted(index: Index, fields: Sequence[str] | None) -> Source:
+    whole = fields is None or index not in _LARGE
+    return _all_fields(index) if whole else sorted({*(fields or ()), *OWNER_FIELDS})
 
 
 def _all_fields(index: Index) -> Source:

@@ -11,14 +11,14 @@ from indexers.domain import scores
 from search_api.metrics import ApiMetrics
 from search_api.retrieval.candidates import Candidate, Ranking
 from search_api.retrieval.factors import factor, is_exact
-from search_api.retrieval.pipeline import Found, Page
+from search_api.retrieval.found import Found, Page
 
 _TOP: Final = 5
 
 
 def count_search(metrics: ApiMetrics, found: Found, page: Page) -> None:
     """Once a search, after its page was cut. What the order is made by is counted on first pages only."""
-    for record in found.records:
+    for record in page.records:
         metrics.count_stage(record.stage, record.candidates_in, record.candidates_out)
     for candidate in page.shown:
         if (kind := related(candidate)) is not None:

@@ -26,9 +26,12 @@ from search_api.reading import FileText, Unread, VaultLibrary
 from search_api.requests import SearchRequest
 from search_api.retrieval.answers import hit_answer
 from search_api.retrieval.candidates import Candidate, DocumentView
+from search_api.retrieval.completing import cut_page
 from search_api.retrieval.counting import count_search
 from search_api.retrieval.excerpting import ShownExcerpt, matches, show
-from search_api.retrieval.pipeline import Found, Retrieval
+from search_api.retrieval.found import Found, Page
+from search_api.retrieval.paths import shown_path
+from search_api.retrieval.pipeline import Retrieval
 from search_api.retrieval.stages import behind, is_stood_by
 from search_api.retrieval.tracing import trace_answer
 from search_api.settings import SearchSettings
@@ -82,7 +85,7 @@ class SearchService:
         with self._metrics.search_seconds.labels(mode=_mode(request)).time():
             size, rules = self._page_size(request), self.rules_for(principal, request)
             found = await self._retrieval.find(principal, request, rules, self._now(None))
-            page = await self._retrieval.page(found, None, size)
+            page = await cut_page(found, None, size)
             count_search(self._metrics, found, page)
             return RankedPage(
                 shown=page.shown, candidates=len(page.ranked), words_found=_words_found(request, found)
@@ -103,9 +106,10 @@ class SearchService:
         showing = _Showing(found=found, words=QueryWords.of(request.query))
         reading = asyncio.ensure_future(self._hits(near, showing))
         try:
-            page = await self._retrieval.page(found, after, size)
+            page = await cut_page(found, after, size)
             with found.steps.timed("excerpts"):
                 hits = await self._in_order(page.shown, reading, {c.doc_id for c in near}, showing)
+                hits = [with_paths(hit, found, page) for hit in hits] if page.paths else hits
         finally:
             reading.cancel()
         count_search(self._metrics, found, page)
@@ -115,7 +119,7 @@ class SearchService:
             candidates=len(page.ranked),
             words_found=_words_found(request, found),
             next_cursor=None if last is None else encode_cursor(_position_of(last, now), list_name),
-            trace=trace_answer(found, self._retrieval.model_id) if request.explain else None,
+            trace=trace_answer(found, page, self._retrieval.model_id) if request.explain else None,
         )
 
     def _now(self, after: SearchPosition | None) -> datetime:
@@ -160,6 +164,18 @@ class SearchService:
             said = matches(showing.words, candidate, None)
             return hit_answer(candidate, document, None, found, said, ranking, explain=explain)
         return hit_answer(candidate, document, found, None, found.matches, ranking, explain=explain)
+
+
+def with_paths(hit: HitAnswer, found: Found, page: Page) -> HitAnswer:
+    """The hit with the paths that its reasons tell."""
+    documents, contexts = found.look_up.documents, found.look_up.contexts
+    reasons = [
+        reason
+        if (path := page.paths.get((hit.doc_id, reason.part))) is None
+        else reason.model_copy(update={"path": shown_path(path, documents, contexts)})
+        for reason in hit.reasons
+    ]
+    return hit.model_copy(update={"reasons": reasons})
 
 
 def _mode(request: SearchRequest) -> str:

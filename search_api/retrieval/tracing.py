@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from search_api.models import RecognisedAnswer, TraceAnswer
+from search_api.models import GraphTraceAnswer, RecognisedAnswer, TraceAnswer
 from search_api.retrieval.answers import stage_answer
-from search_api.retrieval.pipeline import Found
+from search_api.retrieval.found import Found, Page
+from search_api.retrieval.graphing import GraphRun
 from search_api.retrieval.queries import fit_words
 
 
-def trace_answer(found: Found, model_id: str) -> TraceAnswer:
+def trace_answer(found: Found, page: Page, model_id: str) -> TraceAnswer:
     recalled, ranking = found.recalled, found.ranking
     return TraceAnswer(
         embedding_model=None if found.cached is None else model_id,
@@ -26,8 +27,19 @@ def trace_answer(found: Found, model_id: str) -> TraceAnswer:
         recognised=list(_recognised(found)),
         lists={f"{leg}/{part}": count for (leg, part), count in recalled.found.items()},
         weights={f"{leg}/{part}": share for (leg, part), share in ranking.weights.items()},
-        graph=None,
-        stages=[stage_answer(record) for record in found.records],
+        graph=None if found.graph is None else _graph(found.graph),
+        stages=[stage_answer(record) for record in page.records],
+    )
+
+
+def _graph(run: GraphRun) -> GraphTraceAnswer:
+    graph = run.subgraph
+    return GraphTraceAnswer(
+        edges=len(graph.edges),
+        names=len(graph.names),
+        documents=graph.documents,
+        stale=graph.stale,
+        truncated=dict(graph.truncated),
     )
 
 

@@ -237,14 +237,16 @@ async def test_filters_narrow_both_parts(service: Service) -> None:
 async def test_the_trace_accounts_for_every_stage(service: Service) -> None:
     trace = (await service.search(ME, "harbour crane", explain=True))["trace"]
     assert [stage["stage"] for stage in trace["stages"]] == [
-        "current", "normalise", "weigh", "fuse", "health", "source", "recency", "validity", "boost", "rank",
+        "current", "normalise", "weigh", "fuse",
+        "named", "walk", "entities", "neighbours", "session", "pagerank", "hop",
+        "look_up", "health", "source", "recency", "validity", "boost", "rank",
     ]  # fmt: skip
-    assert trace["round_trips"] <= 2
+    assert trace["round_trips"] <= 4
     for before, after in zip(trace["stages"], trace["stages"][1:], strict=False):
         assert before["candidates_out"] == after["candidates_in"]
     assert trace["stages"][0]["candidates_in"] == trace["keyword_hits"] + trace["vector_hits"]
     assert trace["embedding_model"] == "e5-small-enko-int8"
-    assert set(trace["steps_ms"]) == {"filter", "embed", "recall", "look_up", "excerpts"}
+    assert set(trace["steps_ms"]) == {"filter", "embed", "recall", "graph", "look_up", "excerpts"}
 
 
 async def test_a_query_in_nfd_finds_the_same(service: Service) -> None:
@@ -290,7 +292,7 @@ async def test_chunks_of_an_older_version_and_of_deleted_documents_are_dropped_a
         )
         assert set(await service.paths(ME, "marigold", parts=["vector"])) == {f"n{n}.md" for n in range(2, 6)}
         assert len(await service.paths(ME, "marigold", parts=["vector"], page_size=4)) == 4
-        both = await service.search(ME, "marigold")
+        both = await service.search(ME, "marigold", parts=["keyword", "vector"])
         assert {hit["path"] for hit in both["hits"]} == {"n0.md", *(f"n{n}.md" for n in range(2, 6))}
         [n0] = [hit for hit in both["hits"] if hit["path"] == "n0.md"]
         assert [reason["part"] for reason in n0["reasons"]] == ["keyword"]
@@ -319,8 +321,12 @@ async def test_rank_fusion_is_a_setting_and_its_reasons_add_up(stack: Stack, tmp
     async with running_service(
         stack.opensearch_url, tmp_path, vaults=[root], principals=[ME], search=settings
     ) as by_places:
-        options = {"session_summaries_weight": 0, "entities_weight": 0, "stages_off": ["source"]}
-        hits = (await by_places.search(ME, "ferry at pier nine", page_size=30, options=options))["hits"]
+        request: dict[str, Any] = {
+            "page_size": 30,
+            "parts": ["keyword", "vector"],
+            "options": {"session_summaries_weight": 0, "stages_off": ["source"]},
+        }
+        hits = (await by_places.search(ME, "ferry at pier nine", **request))["hits"]
         assert hits[0]["path"] == "ferry.md"
         assert hits[0]["score"] == 1.0
         for hit in hits:

@@ -1,0 +1,189 @@
+"""The graph stages: seeds of the fused candidates, each part's evidence, and which new documents are kept. Pure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Final
+
+from indexers.domain import scores
+from search_api.graph.entity_hops import entity_hops
+from search_api.graph.forward_hop import forward_hop
+from search_api.graph.kinds import GRAPH_PARTS, GraphPart
+from search_api.graph.model import Reached, SeedRow, Seeds, Subgraph
+from search_api.graph.named import named
+from search_api.graph.neighbours import neighbours
+from search_api.graph.pagerank import pagerank
+from search_api.graph.rules import GraphRules
+from search_api.graph.session import session
+from search_api.graph.standing import standing
+from search_api.graph.walk import walk
+from search_api.ranking_settings import RankingRules
+from search_api.retrieval.candidates import Candidate, DocumentView, Evidence
+from search_api.retrieval.naming import name_seeds
+from search_api.retrieval.recall import Recalled
+from search_api.retrieval.stages import StageRecord, with_evidence
+
+#: Names of the rules that brought a value to 0..1.
+VALUE_RULE: Final = "min(1,value)"
+MASS_RULE: Final = "mass/heaviest"
+#: Of all that the recall scores and the graph's parts so far give.
+_Totals = dict[str, float]
+_PARTS: Final[Mapping[GraphPart, Callable[[Subgraph, Seeds, GraphRules], list[Reached]]]] = {
+    "named": named,
+    "walk": walk,
+    "entities": entity_hops,
+    "neighbours": neighbours,
+    "session": session,
+    "pagerank": pagerank,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphRun:
+    """What the parts that are on have reached, by part and document."""
+
+    subgraph: Subgraph
+    seeds: Seeds
+    rules: GraphRules
+    weights: Mapping[GraphPart, float]
+    reached: Mapping[GraphPart, Mapping[str, Reached]] = field(default_factory=dict)
+    #: What the random walk's masses were divided by.
+    heaviest: float = 0.0
+    records: Sequence[StageRecord] = ()
+
+
+def part_weights(rules: RankingRules) -> dict[GraphPart, float]:
+    """Of the parts that are on: a weight of 0 turns one off, and so does its name among the stages off."""
+    if not rules.graph.enabled:
+        return {}
+    weights = {part: float(getattr(rules.graph, f"{part}_weight")) for part in GRAPH_PARTS}
+    return {part: weight for part, weight in weights.items() if weight and part not in rules.stages_off}
+
+
+def graph_rules(rules: RankingRules, weights: Mapping[GraphPart, float]) -> GraphRules:
+    names = {one.name for one in fields(GraphRules)} - {"off"}
+    values = {name: getattr(rules.graph, name) for name in names}
+    return GraphRules(off=frozenset(part for part in GRAPH_PARTS if part not in weights), **values)
+
+
+def seeds_of(fused: Iterable[Candidate], recalled: Recalled) -> Seeds:
+    """A document that was named exactly is as good a start as any can be."""
+    return Seeds(
+        documents={c.doc_id: min(c.recall_score, 1.0) for c in fused if c.recall_score > 0},
+        named=recalled.named,
+        names=name_seeds(recalled.names),
+        entity_ids=recalled.entity_ids,
+        rows={doc_id: seed_row(view) for doc_id, view in recalled.views.items()},
+    )
+
+
+def seed_row(view: DocumentView) -> SeedRow:
+    return SeedRow(
+        version=view.version,
+        tags=tuple(view.tags),
+        category=view.category,
+        terms=tuple(view.terms),
+        session=view.session,
+        position=view.position,
+        agent_id=view.agent_id,
+        team_id=view.team_id,
+        scope=view.scope,
+    )
+
+
+def run_parts(run: GraphRun, fused: Sequence[Candidate]) -> GraphRun:
+    """Each part over the same subgraph; `hop` last, from what all others have given."""
+    totals: _Totals = dict(run.seeds.documents) | {
+        c.doc_id: 0.0 for c in fused if c.doc_id not in run.seeds.documents
+    }
+    reached: dict[GraphPart, Mapping[str, Reached]] = {}
+    records: list[StageRecord] = []
+    for part in GRAPH_PARTS:
+        before, start = len(totals), time.perf_counter()
+        weight = run.weights.get(part, 0.0)
+        if weight:
+            some = _reached(part, run, totals)
+            reached[part] = {one.doc_id: one for one in some}
+            for one in some:
+                totals[one.doc_id] = totals.get(one.doc_id, 0.0) + one.value * weight
+        spent = (time.perf_counter() - start) * 1_000
+        records.append(
+            StageRecord(
+                stage=part,
+                on=bool(weight),
+                candidates_in=before,
+                candidates_out=len(totals),
+                ms=spent,
+            )
+        )
+    heaviest = max((one.raw for one in reached.get("pagerank", {}).values()), default=0.0)
+    return replace(run, reached=reached, records=records, heaviest=heaviest)
+
+
+def standing_run(run: GraphRun, versions: Mapping[str, int | None], fused: Sequence[Candidate]) -> GraphRun:
+    """The same where every edge stands; else all parts once more without those that don't."""
+    subgraph = standing(run.subgraph, versions)
+    if subgraph.stale == run.subgraph.stale:
+        return run
+    again = run_parts(replace(run, subgraph=subgraph), fused)
+    return replace(again, records=run.records)
+
+
+def with_graph(run: GraphRun, fused: Sequence[Candidate]) -> list[Candidate]:
+    """The fused candidates with what the graph says of them."""
+    return [_with_evidence(run, candidate) for candidate in fused]
+
+
+def brought_in(run: GraphRun, doc_ids: Iterable[str], views: Mapping[str, DocumentView]) -> list[Candidate]:
+    """Candidates of documents that no list of the recall has; `views`: rows that are at hand all the same."""
+    new = (
+        Candidate(doc_id=doc_id, document=views.get(doc_id), facts=views.get(doc_id), evidence=())
+        for doc_id in doc_ids
+    )
+    return [c for c in (_with_evidence(run, candidate) for candidate in new) if c.evidence]
+
+
+def best_new(run: GraphRun, fused: Sequence[Candidate], size: int) -> list[str]:
+    """Documents that the graph alone has reached: those with most, ties by id."""
+    known = {candidate.doc_id for candidate in fused}
+    totals: dict[str, list[float]] = {}
+    for part, some in run.reached.items():
+        for doc_id, one in some.items():
+            if doc_id not in known:
+                totals.setdefault(doc_id, []).append(one.value * run.weights[part])
+    ranked = sorted(totals, key=lambda doc_id: scores.rank_key(scores.total(totals[doc_id]), doc_id))
+    return ranked[:size]
+
+
+def _reached(part: GraphPart, run: GraphRun, totals: _Totals) -> list[Reached]:
+    if part == "hop":
+        return forward_hop(run.subgraph, totals, run.seeds, run.rules)
+    return _PARTS[part](run.subgraph, run.seeds, run.rules)
+
+
+def _with_evidence(run: GraphRun, candidate: Candidate) -> Candidate:
+    found = [
+        _evidence(part, some[candidate.doc_id], run)
+        for part, some in run.reached.items()
+        if candidate.doc_id in some
+    ]
+    if not found:
+        return candidate
+    kept = {(e.leg, e.part): e for e in (*candidate.evidence, *found)}
+    return with_evidence(candidate.doc_id, candidate.document, candidate.facts, kept)
+
+
+def _evidence(part: GraphPart, reached: Reached, run: GraphRun) -> Evidence:
+    is_mass = part == "pagerank"
+    return Evidence(
+        leg="graph",
+        part=part,
+        raw=reached.raw,
+        path=reached.path,
+        normaliser=MASS_RULE if is_mass else VALUE_RULE,
+        scale=run.heaviest if is_mass else 0.0,
+        normalised=reached.value,
+        weight=run.weights[part],
+    )
