@@ -32,9 +32,19 @@ class Doc:
             tuple(token for start, end in piece for token in tokens(note.text, start, end))
             for piece in note.prose
         )
-        called = [note.title, *note.frontmatter.aliases]
+        written = [note.title, *note.frontmatter.aliases]
+        called = written + [without_brackets(one) for one in written]
         found = {tuple(key for key, _, _ in tokens(one, 0, len(one))) for one in called}
         return cls(namespace, path, pieces, frozenset(name for name in found if is_name(name)))
+
+
+def without_brackets(title: str) -> str:
+    """`Ebb (song)` is said as `Ebb`."""
+    bare = title.rstrip()
+    begin = max(bare.rfind("("), bare.rfind("（"))
+    inside = bare[begin + 1 : -1]
+    closed = begin > 0 and bare[-1] in ")）" and not set(inside) & set(")）")
+    return bare[:begin] if closed and bare[:begin].strip() else title
 
 
 def tokens(text: str, start: int, end: int) -> list[Token]:

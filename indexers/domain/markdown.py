@@ -25,7 +25,7 @@ from indexers.domain.wikilinks import ENVIRONMENT_KEY, PIPED_WIKILINK, Findings,
 __all__ = ["PARSER_VERSION", "FoundLink", "Frontmatter", "Heading", "Occurrence", "ParsedNote", "parse"]
 
 #: Another version means: index every note again (hash gate).
-PARSER_VERSION = "markdown-3"
+PARSER_VERSION = "markdown-4"
 CONTEXT_CHARACTERS = 50
 TITLE_CHARACTERS = 300
 

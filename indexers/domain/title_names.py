@@ -39,6 +39,8 @@ POSITION_MARK = "|"
 #: Between pieces of prose.
 BREAK = "/"
 _CJK = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
+#: Brackets at the end of a title, with something before them.
+_QUALIFIER = re.compile(r"(?<=\S)\s*[(（][^()（）]*[)）]\s*\Z")
 _HANGUL_END = re.compile(r"[\uac00-\ud7a3]\Z")
 
 Span = tuple[int, int]
@@ -86,8 +88,13 @@ def name_of(title: str) -> str | None:
 
 
 def names_of(title: str, aliases: Iterable[str]) -> tuple[str, ...]:
-    """All names of a document, in order."""
-    return tuple(sorted({name for one in (title, *aliases) if (name := name_of(one)) is not None}))
+    """All names of a document, in order.
+
+    What stands in brackets at the end tells a title from others of its kind (`Ebb (song)`, `결제팀（서울）`), and no
+    text says it: the title without it is a name too.
+    """
+    said = [form for one in (title, *aliases) for form in (one, _QUALIFIER.sub("", one))]
+    return tuple(sorted({name for form in said if (name := name_of(form)) is not None}))
 
 
 def name_keys(names: Iterable[str]) -> tuple[str, ...]:

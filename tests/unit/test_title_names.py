@@ -145,3 +145,22 @@ def test_the_plain_matcher_reads_names_alike() -> None:
     raw = "---\ntitle: The Long Ledger\naliases: [Ledger, it is]\n---\ntext"
     assert Doc.of(HOME, "a.md", raw).names == {("the", "long", "ledger"), ("ledger",)}
     assert names_of("The Long Ledger", ["Ledger", "it is"]) == ("ledger", "the long ledger")
+
+
+@pytest.mark.parametrize(
+    ("title", "names"),
+    [
+        ("Ebb Tide (song)", ("ebb tide", "ebb tide song")),
+        ("결제팀（서울）", ("결제팀", "결제팀 서울")),
+        ("Ebb Tide (song) live", ("ebb tide song live",)),
+        ("(untitled draft)", ("untitled draft",)),
+        ("Ebb (a (b))", ("ebb a b",)),
+        ("It (1990)", ("it 1990",)),
+    ],
+)
+def test_what_stands_in_brackets_at_the_end_is_not_said(title: str, names: tuple[str, ...]) -> None:
+    """`It` alone would be found everywhere."""
+    assert names_of(title, []) == names
+    assert Doc.of(HOME, "a.md", f"---\ntitle: {title}\n---\ntext").names == {
+        tuple(name.split(" ")) for name in names
+    }
