@@ -24,7 +24,7 @@ from hopline.local.state import StackPhase, StackPlan, StackState, read_state, w
 from hopline.local.supervised import ProcessSpec, Supervised
 from hopline.local.up import plan_engines
 from hopline.settings import Settings
-from indexers.errors import HoplineError
+from indexers.errors import HoplineError, WrongUsage
 from streams.rebuild import AGENTS
 
 WATCHER = "watch"
@@ -181,6 +181,13 @@ class EvalProcesses:
             processes=[child.state for child in self._children],
         )
         write_whole(self._folders.state, state)
+
+
+def require_idle(home: EvalHome) -> None:
+    """Raises WrongUsage where another command works in this folder."""
+    state = read_state(StackFolders(home.folder).state)
+    if state is not None and state.supervised:
+        raise WrongUsage(f"{home.folder.name} is being evaluated just now: wait for that or stop it")
 
 
 def stop_abandoned(settings: Settings, say: Say) -> None:

@@ -25,6 +25,7 @@ from hopline.evaluation.processes import (
     EvalProcesses,
     interruptible,
     known_engines,
+    require_idle,
     settings_of,
     stop_abandoned,
     uninterrupted,
@@ -103,6 +104,8 @@ def drop_kept(settings: Settings, prefix: str, say: Say) -> None:
     """Remove what `--keep` left. Raises WrongUsage where there is nothing of this name."""
     home = EvalHome.of(settings, prefix)
     own = settings_of(settings, home, home.read())
+    stop_abandoned(settings, say)
+    require_idle(home)
     with interruptible(), EvalProcesses(own, say) as processes:
         _drop(own, home, processes, say)
     home.remove()
@@ -126,6 +129,7 @@ def _open(settings: Settings, wish: Wish, labelled: EvalSet, say: Say) -> EvalHo
     if wish.reuse is not None:
         home = EvalHome.of(settings, wish.reuse)
         homes.require_same(home.read(), labelled)
+        require_idle(home)
         return home
     home = EvalHome.of(settings, homes.new_prefix())
     kafka_servers, opensearch_url = known_engines(settings)

@@ -19,7 +19,7 @@ from tests.conftest import Stack
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SET = REPOSITORY / "evals" / "examples"
-_SECONDS = 300
+_SECONDS = 600
 
 pytestmark = pytest.mark.engines
 
@@ -78,28 +78,26 @@ def evaluation(stack: Stack, tmp_path: Path) -> Evaluation:
 def test_the_example_vault_reaches_its_floor_and_can_be_asked_again(
     evaluation: Evaluation, tmp_path: Path
 ) -> None:
-    asked = ("--configs", "grep,bm25,default", "--json")
+    asked = (str(SET), "--json", "--limit", "30")
     code, out, err = evaluation.run(
-        str(SET), *asked, "--limit", "30", "--keep", "--out", str(tmp_path / "out")
+        *asked, "--configs", "grep,bm25,default", "--keep", "--out", str(tmp_path / "out")
     )
     assert code == 0, err
     report = json.loads(out)
     recall = {entry["name"]: entry["all"]["recall@5"]["mean"] for entry in report["configurations"]}
     assert (report["indexed"], report["documents"], report["questions"]) == (86, 86, 30)
-    # Measured: grep 0.56, words alone 0.61, words and vectors 0.66; half of a pipeline has less.
-    assert recall["default"] >= 0.6, recall
+    # Measured: grep 0.56, words 0.64, vectors 0.67, both 0.66, all 0.73: a pipeline that lost a part is below.
+    assert recall["default"] >= 0.68, recall
     default = report["configurations"][-1]
     assert default["context_tokens"]["mean"] <= report["context_budget"]
     assert default["answer_in_context"]["mean"] >= 0.6
-    assert [stage["stage"] for stage in default["stages"]] != []
+    assert "rank" in [stage["stage"] for stage in default["stages"]]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["examples.json", "examples.svg"]
 
     (prefix,) = evaluation.prefixes
-    code, again, err = evaluation.run(str(SET), *asked, "--limit", "30", "--reuse", prefix)
+    code, again, err = evaluation.run(*asked, "--configs", "bm25", "--budget", "0", "--reuse", prefix)
     assert code == 0, err
-    assert [entry["all"] for entry in json.loads(again)["configurations"]] == [
-        entry["all"] for entry in report["configurations"]
-    ]
+    assert json.loads(again)["configurations"][0]["all"] == report["configurations"][1]["all"]
     assert "indexing" not in err
     assert evaluation.run("--drop", prefix)[0] == 0
     assert (evaluation.indices(prefix), evaluation.prefixes, evaluation.left_running) == ([], [], [])
