@@ -1,11 +1,12 @@
 """Excerpts of documents as they are chosen: neighbours join, and none says what another says already. Pure.
 
-Texts are compared folded, with white space as one blank, by whole words: a paragraph that was wrapped otherwise or
-copied into another note is the same paragraph.
+Texts are compared folded, without markup, with white space as one blank, by whole words: a paragraph that was wrapped
+otherwise or copied into another note is the same paragraph.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -16,6 +17,9 @@ from search_api.context.units import Unit
 
 #: Shorter texts (`yes`, `- done`) may stand within a longer one without being a repetition of it.
 LEAST_CHARS: Final = 24
+_WIKILINK: Final = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
+_LINK: Final = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
+_MARKS: Final = str.maketrans("", "", "*_`~")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +60,9 @@ class Place(NamedTuple):
 
 
 def compared(text: str) -> str:
-    """Blanks at both ends, so that whole words are found."""
-    return f" {' '.join(nfc_fold(text).split())} "
+    """As a reader sees it, marks and targets of links left out; blanks at both ends, so that whole words are found."""
+    seen = _LINK.sub(r"\1", _WIKILINK.sub(r"\1", text)).translate(_MARKS)
+    return f" {' '.join(nfc_fold(seen).split())} "
 
 
 def joined(units: Sequence[Unit]) -> Iterator[Excerpt]:

@@ -11,6 +11,7 @@ from search_api.context.accounts import Source
 from search_api.context.assembly import assemble
 from search_api.context.blocks import Block, Heading, read_blocks
 from search_api.context.cutting import BY_SENTENCE, cut
+from search_api.context.excerpts import compared
 from search_api.context.rendering import Line
 from search_api.context.scoring import Sought, Span
 from search_api.context.units import outline
@@ -160,3 +161,17 @@ def test_no_cut_splits_what_a_reader_sees_as_one_character(cluster: str) -> None
     pieces = [text[start:end] for start, end in cut(text, 0, len(text), 25, BY_SENTENCE)]
     assert all(len(piece) % len(cluster) == 0 for piece in pieces)
     assert "".join(pieces) == text
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The *crane*\nof  `berth_4`", "the crane of berth_4"),
+        ("Ask [[people/Mira Voss|Mira]] or [[Tally]].", "Ask Mira or Tally."),
+        ("See [the map](maps/harbour.md) now", "See the map now"),
+        (unicodedata.normalize("NFD", "부산 항구"), "부산 항구"),
+    ],
+)
+def test_texts_are_compared_as_a_reader_sees_them(one: str, other: str) -> None:
+    assert compared(one) == compared(other)
+    assert compared(one) == f" {compared(one).strip()} "
