@@ -122,7 +122,7 @@ async def test_a_look_up_finds_what_is_alike_and_nothing_of_other_places(stack: 
         }
 
 
-async def test_an_answer_of_more_than_a_page_is_whole(
+async def test_an_answer_is_whole_however_many_rows_and_names_it_is_of(
     stack: Stack, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("indexers.linking.name_search.HITS_MAX", 2)
@@ -131,6 +131,15 @@ async def test_an_answer_of_more_than_a_page_is_whole(
         await write(gate, alone(*names))
         found = await similar_names(gate, OWNER, LABEL, ["payments gateway"])
         assert sorted(name.key for name in found["payments gateway"]) == names
+        # One name of a search, one search of a request: the same.
+        monkeypatch.setattr("indexers.linking.name_search.CLAUSES_MAX", 1)
+        monkeypatch.setattr("indexers.linking.name_search.SEARCHES_MAX", 1)
+        longest = "payments gateway " + "x" * 183
+        asked = ["payments gateway", "payment gateway", "paymentsgateway", "hrdv", longest]
+        parted = await similar_names(gate, OWNER, LABEL, asked)
+        monkeypatch.undo()
+        assert parted == await similar_names(gate, OWNER, LABEL, asked)
+        assert sorted(name.key for name in parted["payment gateway"]) == names
 
 
 async def test_a_name_whose_canonical_one_was_never_written_points_nowhere(stack: Stack, prefix: str) -> None:
