@@ -16,6 +16,8 @@ from indexers.domain.entities.names import name_key
 from indexers.domain.identity import EntityNamespace, Principal
 from indexers.opensearch.rows import Index
 from indexers.settings import VaultRoot
+from search_api.graph.kinds import GRAPH_PARTS
+from search_api.models import PARTS
 from tests.agents import agent_config
 from tests.api import Service, principal, running_service, vault
 from tests.conftest import Stack
@@ -29,6 +31,7 @@ ASKERS: dict[str, tuple[Principal, set[str]]] = {
     "t1-bob": (principal("t1", "bob", "ops"), {"t1-shared", "t1-ops"}),
     "t2": (principal("t2"), {"t2-shared"}),
     "t2-ops": (principal("t2", "bob", "ops"), {"t2-shared"}),
+    "t1-solo": (principal("t1", "eve"), {"t1-shared"}),
 }
 VAULTS: dict[str, dict[str, Any]] = {
     "t1-shared": {"tenant": "t1"},
@@ -37,6 +40,8 @@ VAULTS: dict[str, dict[str, Any]] = {
     "t2-shared": {"tenant": "t2"},
 }
 WORD = {"t1-shared": "yarrowmint", "t1-ada": "quillwort", "t1-ops": "tansyroot", "t2-shared": "zephyrine"}
+#: Everything that the graph can do.
+EVERY_PART: dict[str, Any] = {"graph": {"depth": 3} | {f"{part}_weight": 0.5 for part in GRAPH_PARTS}}
 PATHS = ("ledger.md", "vault-key.md", "sub/notes.md")
 
 
@@ -91,17 +96,52 @@ def ids(service: Service, names: set[str]) -> set[str]:
     return {doc_id for (name, _), doc_id in service.ids.items() if name in names}
 
 
+def check_counts(answer: dict[str, Any], documents: int) -> None:
+    """No count of names, edges or rows includes what the asker may not see."""
+    for hit in answer["hits"]:
+        for reason in hit["reasons"]:
+            assert all(name["documents"] <= documents for name in reason["names"])
+    if (trace := answer["trace"]) is not None:
+        assert all(count <= documents for count in trace["lists"].values())
+        assert all(stage["candidates_out"] <= documents for stage in trace["stages"][3:])
+        assert trace["graph"] is None or trace["graph"]["documents"] in (0, documents)
+
+
+async def test_c13_other_tenants_rows_change_no_score_of_the_graph(service: Service) -> None:
+    """Both tenants' shared vaults are equal but for a word: so is what the graph says."""
+    answers = []
+    for who in ("t1-solo", "t2"):
+        answer = await service.search(
+            ASKERS[who][0], "Copper Guild", explain=True, page_size=50, options=EVERY_PART, parts=["graph"]
+        )
+        answers.append(
+            {hit["path"]: [(r["part"], r["raw_score"]) for r in hit["reasons"]] for hit in answer["hits"]}
+        )
+    assert answers[0] == answers[1] != {}
+
+
 @pytest.mark.parametrize("seed", range(4))
 async def test_c13_random_probes_show_only_what_the_asker_may_see(service: Service, seed: int) -> None:
     rnd = random.Random(seed)  # noqa: S311 - reproducible probes
     for _ in range(40):
         who, names = ASKERS[rnd.choice(sorted(ASKERS))]
         foreign_words = {word for name, word in WORD.items() if name not in names}
-        query = rnd.choice([*WORD.values(), "Copper Guild", "copper ledger audit", "vault-key"])
+        query = rnd.choice(
+            [
+                *WORD.values(),
+                "Copper Guild",
+                "copper ledger #audit",
+                "vault-key",
+                "sub/notes.md",
+                '"Copper ledger" of ada',
+                rnd.choice(sorted(ids(service, set(VAULTS)))),
+            ]
+        )
         request: dict[str, Any] = {
             "explain": rnd.choice([True, False]),
             "page_size": rnd.choice([1, 2, 50]),
-            "parts": rnd.choice([["keyword"], ["vector"], ["keyword", "vector"]]),
+            "parts": rnd.choice([["keyword"], ["vector"], ["names"], ["vector", "graph"], list(PARTS)]),
+            "options": rnd.choice([{}, EVERY_PART, {"graph": EVERY_PART["graph"] | {"depth": 1}}]),
             "filters": rnd.choice(
                 [{}, {"tags": ["audit"]}, {"path_prefix": "sub/"}, {"scope": ["personal", "team"]}]
             ),
@@ -109,8 +149,10 @@ async def test_c13_random_probes_show_only_what_the_asker_may_see(service: Servi
         answer = await service.search(who, query, **request)
         assert {hit["doc_id"] for hit in answer["hits"]} <= ids(service, names)
         shown = json.dumps(answer, ensure_ascii=False)
-        assert not any(word in shown for word in foreign_words)
+        assert not any(word in shown for word in foreign_words if word != query)
+        assert not any(doc_id in shown for doc_id in ids(service, set(VAULTS) - names) if doc_id != query)
         assert answer["candidates"] <= len(ids(service, names))
+        check_counts(answer, len(ids(service, names)))
 
 
 @pytest.mark.parametrize("suffix", ["", "/content", "/links", "/backlinks", "/mentions"])
