@@ -9,33 +9,27 @@ from datetime import datetime
 from typing import Any
 
 from indexers.domain.frontmatter import normalise_tag
+from indexers.domain.names import fold
+from indexers.domain.prose import is_stop_word
 from indexers.opensearch.templates import VECTOR_FIELD
 from indexers.opensearch.visibility import Query, living
 from search_api.requests import SearchFilters
 from search_api.retrieval.candidates import CHUNK_FIELDS, VIEW_FIELDS
 
-#: Where words are looked for. `.code` holds codes whole (ORA-01555); `.text` analyses a keyword field.
-KEYWORD_FIELDS = (
-    "title^3",
-    "title.code^3",
-    "aliases^2",
-    "aliases.code^2",
-    "tags.text^2",
-    "path.text",
-    "path.code",
-    "body",
-    "body.code",
-)
-#: Share of the other fields' scores that is added to the best field's.
+#: Where each word is looked for; `.text` analyses a keyword field. BM25 already favours short fields.
+WORD_FIELDS = ("title^1.5", "aliases^1.5", "tags.text", "path.text^0.5", "body")
+#: Share of a word's scores in other fields that is added to that in its best field.
 TIE_BREAKER = 0.3
-#: A code stands apart from words: one that is found whole goes before any number of parts of it.
-CODE_FIELDS = tuple(field for field in KEYWORD_FIELDS if ".code" in field)
+#: A code stands apart from words: one that is found whole (ORA-01555) goes before any number of parts of it.
+CODE_FIELDS = ("title.code^3", "aliases.code^2", "path.code", "body.code")
 CODE_BOOST = 10.0
 CODES_MAX = 10
 _CODE = re.compile(r"[A-Za-z0-9_]+(?:[-._/:@#+][A-Za-z0-9_]+)*")
 _CODE_MARK = re.compile(r"[A-Za-z][-._/:@#+]*\d|\d[-._/:@#+]*[A-Za-z]|\w_\w|\w[.:@#]\w")
 #: A search may hold 1,024 clauses; a term makes one per field. What is left over is for the filters.
-TERMS_MAX = (900 - CODES_MAX * len(CODE_FIELDS)) // len(KEYWORD_FIELDS)
+TERMS_MAX = (900 - CODES_MAX * len(CODE_FIELDS)) // len(WORD_FIELDS)
+#: Signs around a word.
+_EDGES = re.compile(r"\A\W+|\W+\Z")
 #: The scripts and symbols that the analyser takes letter by letter; any other run of letters is one term.
 _WIDE = "\u1100-\u11ff\u2000-\u2bff\u2e80-\uffff\U00010000-\U0010ffff"
 _TERM = re.compile(f"[{_WIDE}]|[^\\W_{_WIDE}]{{1,255}}")
@@ -74,10 +68,14 @@ def of_leg(*, summaries: bool) -> Query:
 
 
 def keyword_body(query: str, filters: SearchFilters, *, size: int, summaries: bool = False) -> dict[str, Any]:
-    """`multi_match`, never `query_string`: no character of the query is an operator."""
+    """`multi_match`, never `query_string`: no character of the query is an operator.
+
+    Word by word: a document with one word in its title and another in its body holds both. Words that say nothing
+    count only where the query has no others.
+    """
     text = fit_words(query).text
     wanted: dict[str, Any] = {
-        "must": [_match(text, KEYWORD_FIELDS)],
+        "must": [{"bool": {"should": [_match(word, WORD_FIELDS) for word in telling_words(text)]}}],
         "filter": [*document_filters(filters), of_leg(summaries=summaries)],
     }
     if codes := codes_of(text):
@@ -88,6 +86,12 @@ def keyword_body(query: str, filters: SearchFilters, *, size: int, summaries: bo
         "_source": list(VIEW_FIELDS),
         "track_total_hits": False,
     }
+
+
+def telling_words(text: str) -> list[str]:
+    """Without stop words, unless there is nothing else."""
+    words = text.split()
+    return [word for word in words if not is_stop_word(fold(_EDGES.sub("", word)))] or words
 
 
 def codes_of(text: str) -> tuple[str, ...]:
