@@ -1,6 +1,6 @@
 """Rows of the graph as the engine's columns hold them, decoded straight into types.
 
-Reading a row as stored costs the engine ten times as much as its columns, and a hop reads a thousand. A column
+Reading rows as stored costs the engine twice as much as reading columns, and a hop reads a thousand. A column
 gives a list, empty (left out) where the row has none; a text over 8,191 characters has none.
 """
 

@@ -73,7 +73,7 @@ class _Expansion:
         frontier = self.growth.next_frontier()
         asked: list[_Asked] = []
         if self._walks_links and frontier.documents:
-            asked.append(self._links(frontier))
+            asked += self._links(frontier)
         if self._walks_names:
             asked += self._names(frontier, first=first, last=last)
         asked += self._of_rows()
@@ -82,12 +82,24 @@ class _Expansion:
             asked.append(self._rows(missing))
         return asked
 
-    def _links(self, frontier: Frontier) -> _Asked:
+    def _links(self, frontier: Frontier) -> list[_Asked]:
         def take(rows: Sequence[LinkColumns]) -> None:
             self.growth.take_links(rows, frontier)
 
-        body = queries.links_body(frontier.documents, self._rules)
-        return self._search(Index.LINKS, body, LinkHit, take, cap="links_page")
+        documents = frontier.documents
+        return [
+            self._search(
+                Index.LINKS, queries.links_from_body(documents, self._rules), LinkHit, take, cap="links_page"
+            ),
+            self._search(
+                Index.LINKS,
+                queries.links_to_body(documents, self._rules),
+                LinkHit,
+                take,
+                cap="links_page",
+                whole=True,
+            ),
+        ]
 
     def _names(self, frontier: Frontier, *, first: bool, last: bool) -> list[_Asked]:
         """In the last hop no names are looked for in documents: nothing would be read of them."""
@@ -117,7 +129,7 @@ class _Expansion:
             self.growth.take_mentions_of(rows, frontier)
 
         body = queries.mentions_of_body(frontier.keys, self._rules)
-        return self._search(Index.MENTIONS, body, MentionHit, take, cap="mentions_page")
+        return self._search(Index.MENTIONS, body, MentionHit, take, cap="mentions_page", whole=True)
 
     def _name_rows(self, frontier: Frontier, entity_ids: Sequence[str]) -> _Asked:
         body = queries.names_body(frontier.keys, entity_ids, self._rules)
@@ -198,13 +210,16 @@ class _Expansion:
         body: dict[str, Any],
         hit: type[ColumnsHit],
         take: Callable[[Sequence[Any]], None],
-        cap: str | None = None,
+        *,
+        cap: str = "",
+        whole: bool = False,
     ) -> _Asked:
-        """`take` gets the columns; a full page is counted under `cap`."""
+        """`take` gets the columns; a full page is counted under `cap`, `whole`: without its last node."""
 
         def take_page(page: SearchPage) -> None:
-            if cap is not None and len(page.hits) >= body["size"]:
+            if cap and len(page.hits) >= body["size"]:
                 self.growth.truncated[cap] += 1
-            take([found.fields for found in page.hits])  # type: ignore[attr-defined]
+            hits = queries.whole_nodes(page.hits, body["size"]) if whole else page.hits
+            take([found.fields for found in hits])  # type: ignore[attr-defined]
 
         return GatedSearch(principal=self._principal, index=index, body=body, hit=hit), take_page

@@ -1,9 +1,10 @@
 """Bodies of a hop's searches. Pure. The gate adds tenant and scope to each.
 
-Fairness without a search per node: a hop asks for the edges of all its nodes at once, and the engine scores a `term`
-clause on these columns by its inverse document frequency (`use_similarity` in their mapping), so sorting by score
-gives the edges of the least connected nodes first. A hub's thousands of rows fill what room is left, and once the
-page is full the engine skips those that can't rank. What other tenants have shifts only what a full page cuts.
+Fairness without a search per node: a hop asks for the edges to all its nodes at once, and the engine scores a `term`
+clause on these columns by its inverse document frequency (`use_similarity` in their mapping). By score alone, the
+edges of the least connected nodes come first, and once the page is full the engine skips a hub's thousands of rows
+without looking at them. What a full page holds of the last node is some part of its edges: `whole_nodes` leaves it
+out. How many rows other tenants have shifts only what a full page cuts.
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from indexers.opensearch.gate import SearchHit
 from indexers.opensearch.visibility import Query, living
 from search_api.graph import columns
 from search_api.graph.model import GraphRules, SeedRow
 
 _SCORE = {"_score": {"order": "desc"}}
+_TARGETED: Query = {"exists": {"field": "to_doc_id"}}
 #: Namespaces and labels that may hold one normalised name.
 _NAMESAKES = 8
 #: Rows for each that the caps keep: some nodes have fewer than their cap, and theirs come first.
 _ROOM = 2
+#: And so many in any case: what more documents say than this is too common to lead anywhere.
+_ROWS_MIN = 200
 #: Below the engine's 1,024 clauses of one query.
 _CLAUSES_MAX = 900
 
@@ -29,16 +34,31 @@ def one_by_one(field: str, values: Sequence[str]) -> list[Query]:
     return [{"term": {field: {"value": value}}} for value in values[:_CLAUSES_MAX]]
 
 
-def links_body(doc_ids: Sequence[str], rules: GraphRules) -> dict[str, Any]:
-    """From and to these documents; only links that have a target."""
-    ends = doc_ids[: _CLAUSES_MAX // 2]
-    clauses = [*one_by_one("from_doc_id", ends), *one_by_one("to_doc_id", ends)]
+def links_from_body(doc_ids: Sequence[str], rules: GraphRules) -> dict[str, Any]:
+    """These documents' links that have a target."""
     return {
-        "query": _any_of(clauses, [{"exists": {"field": "to_doc_id"}}]),
+        "query": _any_of(one_by_one("from_doc_id", doc_ids), [_TARGETED]),
         "sort": [_SCORE, "from_doc_id", "to_doc_id", "link_type"],
         "size": rules.links_page,
         **columns.LINKS,
     }
+
+
+def links_to_body(doc_ids: Sequence[str], rules: GraphRules) -> dict[str, Any]:
+    """Links to these documents; read with `whole_nodes`."""
+    return {
+        "query": _any_of(one_by_one("to_doc_id", doc_ids)),
+        "size": rules.links_page,
+        **columns.LINKS,
+    }
+
+
+def whole_nodes(hits: Sequence[SearchHit], size: int) -> Sequence[SearchHit]:
+    """Without the rows of the last node (or of all with as many), where the page was full: others may be missing."""
+    if len(hits) < size or not hits:
+        return hits
+    last = hits[-1].score
+    return [hit for hit in hits if hit.score != last]
 
 
 def mentions_in_body(doc_ids: Sequence[str], rules: GraphRules) -> dict[str, Any]:
@@ -52,11 +72,11 @@ def mentions_in_body(doc_ids: Sequence[str], rules: GraphRules) -> dict[str, Any
 
 
 def mentions_of_body(keys: Sequence[str], rules: GraphRules) -> dict[str, Any]:
-    """Who mentions names of these keys, of any label: of one the most certain first."""
+    """Who mentions names of these keys, of any label; read with `whole_nodes`."""
+    room = max(_ROWS_MIN, _ROOM * rules.documents_per_name * len(keys))
     return {
         "query": _any_of(one_by_one("key", keys)),
-        "sort": [_SCORE, {"weight": "desc"}, "doc_id", "name_id"],
-        "size": min(rules.mentions_page, _ROOM * rules.documents_per_name * len(keys)),
+        "size": min(rules.mentions_page, room),
         **columns.MENTIONS,
     }
 

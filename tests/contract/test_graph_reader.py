@@ -302,12 +302,27 @@ async def test_a_hub_with_10_000_links_neither_floods_nor_crowds_out_the_others(
     expected = [("wikilink", "hub.md", "forward.md"), ("wikilink", "small.md", "hub.md"), *small]
     paths = ("hub.md", "small.md", "forward.md", *(f"y{number}.md" for number in range(5)))
     assert paths_of(world, graph, paths) == sorted(expected)
-    capped = GraphRules(depth=1, hub_links=0, links_to_max=40)
-    few = await GraphReader(gate).expand(principal("hub"), seeds, capped)
-    assert len(few.edges) == 1 + 40 + 5
-    assert few.truncated["links_page"] == 1
-    again = await GraphReader(gate).expand(principal("hub"), seeds, capped)
-    assert again == few
+    assert graph.truncated == {"links_page": 1}
+    none = GraphRules(depth=3, hub_links=0)
+    assert (await GraphReader(gate).expand(principal("hub"), seeds, none)).edges == graph.edges
+
+
+async def test_of_a_document_with_a_hundred_links_to_it_so_many_are_walked_as_the_rules_say(
+    gate: Gate,
+) -> None:
+    world = World(gate, namespace("index"))
+    for number in range(100):
+        world.link(f"x{number}.md", "index.md")
+    await world.write()
+    seeds = Seeds(documents={world.id("index.md"): 1.0})
+
+    async def read(rules: GraphRules) -> Subgraph:
+        return await GraphReader(gate).expand(principal("index"), seeds, rules)
+
+    assert (await read(GraphRules(depth=1))).edges == ()
+    few = await read(GraphRules(depth=1, hub_links=0))
+    assert [edge.source for edge in few.edges] == sorted(world.id(f"x{n}.md") for n in range(100))[:40]
+    assert few.truncated == {"edges_of_node": 60}
 
 
 async def test_a_blocked_name_is_never_walked_and_a_row_of_an_older_version_says_nothing(gate: Gate) -> None:

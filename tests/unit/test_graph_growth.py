@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from indexers.opensearch.gate import SearchHit
 from search_api.graph.columns import (
     DocumentColumns,
     LinkColumns,
@@ -15,7 +16,7 @@ from search_api.graph.columns import (
 from search_api.graph.conversation import session_edges, turns_around
 from search_api.graph.growth import Frontier, Growth
 from search_api.graph.model import Edge, GraphRules, NameNode, SeedRow, Seeds, Subgraph, name_node
-from search_api.graph.queries import alike_body, links_body
+from search_api.graph.queries import alike_body, links_from_body, whole_nodes
 
 RULES = GraphRules()
 COPPER, LEDGER = name_node("system", "copper"), name_node("system", "ledger")
@@ -287,5 +288,15 @@ def test_what_has_too_few_tags_and_terms_and_no_category_is_like_nothing() -> No
 
 
 def test_a_query_stays_below_the_engines_clauses() -> None:
-    body = links_body([f"d{n}" for n in range(2_000)], RULES)
+    body = links_from_body([f"d{n}" for n in range(2_000)], RULES)
     assert len(body["query"]["bool"]["should"]) == 900
+
+
+def test_a_full_page_is_read_without_the_node_that_it_cuts() -> None:
+    hits = [
+        SearchHit(stored_id=f"t/{n}", score=score, seq_no=0, primary_term=1)
+        for n, score in enumerate((3, 2, 1, 1))
+    ]
+    assert whole_nodes(hits, 5) == hits
+    assert whole_nodes(hits, 4) == hits[:2]
+    assert whole_nodes([], 0) == []
