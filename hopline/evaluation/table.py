@@ -22,7 +22,8 @@ _TYPES_MAX = 40
 def as_text(report: Report) -> str:
     left = f", {report.unjudged} without a right document left out" if report.unjudged else ""
     held = f"{report.indexed} of {report.documents} documents indexed"
-    lines = [f"{report.set_name}: {report.questions} questions{left}; {held}"]
+    asked = f"{report.questions} question{'' if report.questions == 1 else 's'}"
+    lines = [f"{report.set_name}: {asked}{left}; {held}"]
     lines += ["", *_aligned([_heading(report), *(_row(measured) for measured in report.configurations)])]
     lines += ["", f"R@5 with its {report.confidence:.0%} interval; all but times and tokens in per cent."]
     kinds = list(dict.fromkeys(kind for measured in report.configurations for kind in measured.types))
