@@ -33,7 +33,7 @@ def entity_hops(subgraph: Subgraph, seeds: Seeds, rules: GraphRules) -> list[Rea
     1 − Π(1 − value). The path is the strongest name's. No document is reached from itself. Sorted by id.
     """
     mentions = [edge for edge in subgraph.edges if edge.kind == "mention"]
-    relations = [edge for edge in subgraph.edges if edge.kind == "relation"]
+    relations = [e for e in subgraph.edges if e.kind == "relation" and e.source != e.target]
     sources = _sources(subgraph, mentions, seeds, rules)
     _add_related(sources, relations, rules)
     offers: defaultdict[str, list[_Offer]] = defaultdict(list)

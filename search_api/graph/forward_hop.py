@@ -11,12 +11,14 @@ from search_api.graph.model import LINK_KINDS, Edge, GraphRules, Reached, Seeds,
 def forward_hop(
     subgraph: Subgraph, scores: Mapping[str, float], seeds: Seeds, rules: GraphRules
 ) -> list[Reached]:
-    """`scores`: what the documents have so far, any scale; the top few are parents.
+    """`scores`: what the documents have so far, any scale; all as shares of the best one, the top few are parents.
 
-    value = hop_base × (hop_floor + (1 − hop_floor) × own recall score) × the parent's share of the best score ×
-    weight of the link; the best parent's counts. A parent is reached from other parents. Sorted by id.
+    raw = hop_base × (hop_floor + (1 − hop_floor) × own recall score) × the parent's share × weight of the link, where
+    the best parent counts: a link lifts a document up to there and no further, so value = raw − own share.
+    A parent is reached from other parents. Sorted by id.
     """
-    parents = _shares(scores, rules.hop_parents)
+    shares = shares_of(scores)
+    parents = dict(best_few(shares, rules.hop_parents))
     best: dict[str, tuple[tuple[float, str, str], Edge]] = {}
     for edge in subgraph.edges:
         share = parents.get(edge.source, 0.0) if edge.kind in LINK_KINDS else 0.0
@@ -29,11 +31,13 @@ def forward_hop(
         if value > 0 and (known is None or rank < known[0]):
             best[edge.target] = (rank, edge)
     return [
-        Reached(doc_id=doc_id, part="hop", value=-rank[0], raw=-rank[0], path=(Step(edge),))
+        Reached(doc_id=doc_id, part="hop", value=value, raw=-rank[0], path=(Step(edge),))
         for doc_id, (rank, edge) in sorted(best.items())
+        if (value := -rank[0] - shares.get(doc_id, 0.0)) > 0
     ]
 
 
-def _shares(scores: Mapping[str, float], size: int) -> dict[str, float]:
+def shares_of(scores: Mapping[str, float]) -> dict[str, float]:
+    """Of the best score; empty where there is none above 0."""
     most = max(scores.values(), default=0.0)
-    return dict(best_few({node: score / most for node, score in scores.items()}, size)) if most > 0 else {}
+    return {node: score / most for node, score in scores.items()} if most > 0 else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, get_args
 
-GraphPart = Literal["named", "walk", "entities", "neighbours", "session", "pagerank", "hop"]
+GraphPart = Literal["named", "walk", "entities", "neighbours", "session", "session_mates", "pagerank", "hop"]
 EdgeKind = Literal[
     "wikilink", "embed", "reference", "unlinked_mention", "mention", "relation", "session",
     "tags", "category", "terms",

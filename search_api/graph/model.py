@@ -133,6 +133,8 @@ class Seeds:
     names: Mapping[str, float] = field(default_factory=dict)
     #: Of the entity rows found by the question's names: their other names are joined.
     entity_ids: tuple[str, ...] = ()
+    #: Of those that are turns: the session, of one owner.
+    sessions: Mapping[str, str] = field(default_factory=dict)
     #: Rows that are at hand already.
     rows: Mapping[str, SeedRow] = field(default_factory=dict)
 

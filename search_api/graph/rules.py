@@ -62,6 +62,8 @@ class GraphRules:
     session_span: int = 1
     session_next: float = 1.0
     session_previous: float = 0.5
+    #: Best turns whose mean is what a session is worth.
+    session_best: int = 3
     # pagerank; `backward`: against the direction of a link; `session_link`: of the next turn, as a link
     restart: float = 0.3
     backward: float = 0.5
@@ -74,9 +76,9 @@ class GraphRules:
     name_mass: float = 1.0
     #: Share of a document's mass that goes over its links; the rest goes over its names.
     link_share: float = 0.5
-    # hop: value = hop_base × (hop_floor + (1 − hop_floor) × own recall score) × parent's share × weight of the edge
+    # hop: up to hop_base × (hop_floor + (1 − hop_floor) × own recall score) × the parent's share × weight of the edge
     hop_parents: int = 4
-    hop_base: float = 0.9
+    hop_base: float = 1.0
     hop_floor: float = 0.5
 
     def is_on(self, part: GraphPart) -> bool:

@@ -21,7 +21,7 @@ def session(subgraph: Subgraph, seeds: Seeds, rules: GraphRules) -> list[Reached
     starts = dict(best_few(seeds.documents, rules.session_seeds))
     offers: defaultdict[str, list[_Offer]] = defaultdict(list)
     for edge in subgraph.edges:
-        if edge.kind != "session":
+        if edge.kind != "session" or edge.source == edge.target:
             continue
         for step, share in (
             (Step(edge), rules.session_next),

@@ -17,6 +17,7 @@ from search_api.graph.neighbours import neighbours
 from search_api.graph.pagerank import pagerank
 from search_api.graph.paths import paths_to
 from search_api.graph.session import session
+from search_api.graph.session_mates import session_mates
 from search_api.graph.standing import path_stands, standing
 from search_api.graph.walk import walk
 from tests.graphs import like, link, mention, relation, subgraph, turn
@@ -121,14 +122,33 @@ def test_turns_get_a_share_of_the_seeds_on_either_side() -> None:
     assert found[1].path == (Step(turn("a", "b")),)
 
 
-def test_the_links_of_the_best_get_a_share_by_their_own_score_too() -> None:
+def test_an_edge_to_itself_leads_nowhere() -> None:
+    loops = subgraph([link("a", "a"), turn("a", "a"), like("a", "a", "tags", 1.0), relation(COPPER, COPPER)])
+    seeds = Seeds(documents={"a": 1.0})
+    found = [part(loops, seeds, RULES) for part in (walk, session, neighbours, entity_hops)]
+    assert [*found, forward_hop(loops, {"a": 1.0}, seeds, RULES)] == [[], [], [], [], []]
+    assert values(pagerank(loops, seeds, RULES)) == {"a": 1.0}
+
+
+def test_the_links_of_the_best_are_lifted_towards_them_by_their_own_score_too() -> None:
+    """b stands at half of a's score already, and that is where the link from a leads."""
     graph = subgraph([link("a", "b"), link("a", "c"), link("b", "c"), link("e", "f"), link("c", "a")])
     found = forward_hop(graph, {"a": 2.0, "b": 1.0}, Seeds(documents={"c": 0.6, "a": 1.0}), RULES)
-    assert values(found) == {"b": 0.45, "c": 0.72}
-    assert found[1].path == (Step(link("a", "c")),)
+    assert values(found) == {"c": 0.8}
+    assert found[0].path == (Step(link("a", "c")),)
     assert forward_hop(graph, {}, Seeds(documents={}), RULES) == []
-    alone = GraphRules(hop_parents=1)
-    assert values(forward_hop(graph, {"b": 1.0, "a": 0.5}, Seeds(documents={}), alone)) == {"c": 0.45}
+    lower = forward_hop(graph, {"a": 2.0, "b": 0.5}, Seeds(documents={}), GraphRules(hop_parents=1))
+    assert [(one.doc_id, one.value, one.raw) for one in lower] == [("b", 0.25, 0.5), ("c", 0.5, 0.5)]
+
+
+def test_a_session_is_worth_what_its_best_turns_are() -> None:
+    sessions = {"a": "monday", "b": "monday", "c": "monday", "d": "monday", "e": "friday"}
+    scores = {"a": 0.9, "b": 0.6, "c": 0.3, "d": 0.1, "e": 0.6, "f": 1.0}
+    found = session_mates(subgraph([]), Seeds(documents=scores, sessions=sessions), RULES)
+    assert values(found) == {
+        "a": pytest.approx(0.6), "b": pytest.approx(0.6), "c": pytest.approx(0.6), "d": pytest.approx(0.6),
+        "e": pytest.approx(0.2),
+    }  # fmt: skip
 
 
 def test_mass_flows_along_links_twice_as_much_as_against_them() -> None:
