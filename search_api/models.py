@@ -86,6 +86,10 @@ class ReasonAnswer(Answer):
     heading_path: list[str]
     start: int | None = Field(description="Span of the chunk (vector part), code points.")
     end: int | None
+    turns: list[float] = Field(
+        description="Of a turn of a session: cosines of its own, of the previous and of the next turn, of which "
+        "`raw_score` was mixed (vector part)."
+    )
     names: list[SaidNameAnswer] = Field(description="Names that the query says too (entities leg).")
     path: list[StepAnswer] = Field(description="How the graph came here, from a hit or a name of the query.")
 

@@ -18,8 +18,8 @@ from search_api.graph.rules import GraphRules
 Fusion = Literal["weighted", "rrf"]
 #: Stages that an answer can do without.
 SwitchableStage = Literal[
-    "route", "normalise", "weigh", "named", "walk", "entities", "neighbours", "session", "pagerank", "hop",
-    "health", "source", "recency", "validity", "boost",
+    "route", "smooth", "normalise", "weigh", "named", "walk", "entities", "neighbours", "session", "session_mates",
+    "pagerank", "hop", "health", "source", "recency", "validity", "boost",
 ]  # fmt: skip
 
 _RULES: Final = GraphRules()
@@ -43,9 +43,12 @@ class GraphRanking(Section):
     walk_weight: GraphWeight = Field(0.0, description="Weight of the walk over links; 0: off.")
     entities_weight: GraphWeight = Field(0.0, description="Weight of hops over entities; 0: off.")
     neighbours_weight: GraphWeight = Field(0.0, description="Weight of equal tags, category, terms; 0: off.")
-    session_weight: GraphWeight = Field(0.2, description="Weight of the turns around a found turn.")
+    session_weight: GraphWeight = Field(0.1, description="Weight of the turns around a found turn.")
+    session_mates_weight: GraphWeight = Field(
+        0.5, description="Weight of a session's best turns for all of its."
+    )
     pagerank_weight: GraphWeight = Field(0.5, description="Weight of the random walk with restart.")
-    hop_weight: GraphWeight = Field(0.5, description="Weight of the links of the best hits.")
+    hop_weight: GraphWeight = Field(1.0, description="Weight of the links of the best hits.")
     seeds: Cap = Field(_RULES.seeds, description="Hits from which the expansion starts.")
     edges_max: int = Field(_RULES.edges_max, ge=0, le=20_000, description="Edges read in one search.")
     frontier_max: Cap = Field(_RULES.frontier_max, description="Nodes whose edges a later hop reads.")
@@ -82,6 +85,9 @@ class GraphRanking(Section):
     session_span: int = Field(_RULES.session_span, ge=0, le=10, description="Turns before and behind.")
     session_next: Share = Field(_RULES.session_next, description="Of the turn behind.")
     session_previous: Share = Field(_RULES.session_previous, description="Of the turn before.")
+    session_best: int = Field(
+        _RULES.session_best, ge=1, le=20, description="Turns that a session's worth is of."
+    )
     restart: float = Field(_RULES.restart, gt=0, le=1, description="Chance that the walk starts anew.")
     backward: Share = Field(_RULES.backward, description="A link against its direction (random walk).")
     session_link: Share = Field(_RULES.session_link, description="A next turn as a link (random walk).")
@@ -102,6 +108,9 @@ class RankingRules(Section):
     candidates: int = Field(
         100, ge=10, le=1_000, description="Candidates of each retrieval part, whatever the page."
     )
+    vector_candidates: int = Field(
+        200, ge=10, le=1_000, description="Chunks of each vector part: cheaper than rows, and turns are many."
+    )
     fusion: Fusion = Field(
         "weighted", description="`weighted`: by normalised scores; `rrf`: by places (reciprocal rank fusion)."
     )
@@ -109,9 +118,11 @@ class RankingRules(Section):
     session_summaries_weight: Weight = Field(
         0.3, description="Share of the session summaries' leg; 0: not asked."
     )
-    entities_weight: Weight = Field(0.3, description="Share of the entities leg; 0: not asked.")
-    keyword_weight: Weight = Field(0.5, description="Share of BM25 within a leg.")
-    vector_weight: Weight = Field(0.5, description="Share of k-NN within a leg.")
+    entities_weight: Weight = Field(0.05, description="Share of the entities leg; 0: not asked.")
+    keyword_weight: Weight = Field(0.4, description="Share of BM25 within a leg.")
+    vector_weight: Weight = Field(0.6, description="Share of k-NN within a leg.")
+    turn_previous: Share = Field(0.3, description="Share of the previous turn's cosine in a turn's.")
+    turn_next: Share = Field(0.3, description="Share of the next turn's cosine in a turn's.")
     keyword_floor: float = Field(
         KEYWORD_FLOOR, gt=0, le=1_000, description="BM25 scores are divided by max(best, floor)."
     )

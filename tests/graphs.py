@@ -104,5 +104,8 @@ def all_seeds(draw: st.DrawFn) -> Seeds:
     return Seeds(
         documents=draw(st.dictionaries(st.sampled_from(DOCUMENTS), scores, max_size=5)),
         named=draw(st.dictionaries(st.sampled_from(DOCUMENTS), scores, max_size=2)),
+        sessions=draw(
+            st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from(["monday", "friday"]), max_size=4)
+        ),
         names=draw(st.dictionaries(st.sampled_from(NAMES), scores, max_size=2)),
     )

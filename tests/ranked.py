@@ -10,15 +10,23 @@ from indexers.domain.sources import SOURCE_RANKS
 from search_api.models import Leg
 from search_api.ranking_settings import RankingRules
 from search_api.retrieval.candidates import Candidate, DocumentView, Evidence, FoundChunk, Ranking, SaidName
-from search_api.retrieval.graphing import MASS_RULE, VALUE_RULE
+from search_api.retrieval.graphing import HOP_RULE, MASS_RULE, VALUE_RULE
 from search_api.retrieval.legs import list_weights
 from search_api.retrieval.naming import exact_candidate
 from search_api.retrieval.normalising import KEYWORD_RULE, NAMES_RULE, PLACE_RULE, VECTOR_RULE
 from search_api.retrieval.router import Route, route
 
 NOW = datetime(2031, 4, 9, 15, tzinfo=UTC)
+#: Shares that are easy to reckon with, whatever the defaults are.
+EVEN: dict[str, Any] = {
+    "documents_weight": 0.4,
+    "session_summaries_weight": 0.3,
+    "entities_weight": 0.3,
+    "keyword_weight": 0.5,
+    "vector_weight": 0.5,
+}
 #: Without what lowers or lifts: scores are sums of contributions.
-PLAIN: dict[str, Any] = {"stages_off": ("health", "source", "recency", "validity", "boost")}
+PLAIN: dict[str, Any] = EVEN | {"stages_off": ("health", "source", "recency", "validity", "boost")}
 #: The documents leg alone, both parts alike.
 DOCUMENTS_ALONE: dict[str, Any] = PLAIN | {"session_summaries_weight": 0.0, "entities_weight": 0.0}
 COSINE_FLOOR = 0.75
@@ -101,6 +109,8 @@ def _normalised(reason: dict[str, Any], cosine_floor: float) -> Any:
             return raw / scale
         case rule if rule == VALUE_RULE:
             return min(1.0, raw)
+        case rule if rule == HOP_RULE:
+            return raw - scale
         case _:
             return raw
 

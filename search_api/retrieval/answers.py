@@ -76,6 +76,7 @@ def reason_answer(evidence: Evidence, matches: Sequence[Match], path: Sequence[S
         heading_path=[] if span is None else list(span.heading_path),
         start=None if span is None else span.start,
         end=None if span is None else span.end,
+        turns=list(evidence.turns),
         names=[SaidNameAnswer(**asdict(name)) for name in evidence.names],
         path=list(path),
     )

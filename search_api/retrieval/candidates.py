@@ -22,8 +22,11 @@ LegPart = tuple[Leg, EvidencePart]
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What ranking needs of a document: `indexers.opensearch.rows.DocumentFacts`, as rows of both kinds hold it."""
+    """What ranking needs of a document, as rows of both kinds hold it: owner, `indexers.opensearch.rows.DocumentFacts`."""
 
+    agent_id: str = ""
+    team_id: str | None = None
+    scope: str = ""
     doc_type: str = "note"
     source: str = "unknown"
     health: float = 1.0
@@ -40,9 +43,6 @@ class DocumentView(Facts, frozen=True, kw_only=True, gc=False):
     """The part of a document row that a hit shows or needs for ranking and for reading the file."""
 
     tenant_id: str
-    agent_id: str
-    team_id: str | None
-    scope: str
     doc_id: str
     path: str
     title: str
@@ -142,6 +142,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     version: int = 0
     span: FoundChunk | None = None
     names: tuple[SaidName, ...] = ()
+    #: Of a turn: cosines of its own, of the previous and of the next turn, which `raw` was mixed of.
+    turns: tuple[float, ...] = ()
     #: From a seed to the document, of the graph.
     path: tuple[Step, ...] = ()
     normaliser: str = "none"

@@ -9,7 +9,7 @@ from typing import Final
 
 from indexers.domain import scores
 from search_api.graph.entity_hops import entity_hops
-from search_api.graph.forward_hop import forward_hop
+from search_api.graph.forward_hop import forward_hop, shares_of
 from search_api.graph.kinds import GRAPH_PARTS, GraphPart
 from search_api.graph.model import Reached, SeedRow, Seeds, Subgraph
 from search_api.graph.named import named
@@ -17,17 +17,20 @@ from search_api.graph.neighbours import neighbours
 from search_api.graph.pagerank import pagerank
 from search_api.graph.rules import GraphRules
 from search_api.graph.session import session
+from search_api.graph.session_mates import session_mates
 from search_api.graph.standing import standing
 from search_api.graph.walk import walk
 from search_api.ranking_settings import RankingRules
-from search_api.retrieval.candidates import Candidate, DocumentView, Evidence
+from search_api.retrieval.candidates import Candidate, DocumentView, Evidence, LegPart
 from search_api.retrieval.naming import name_seeds
 from search_api.retrieval.recall import Recalled
+from search_api.retrieval.smoothing import session_of
 from search_api.retrieval.stages import StageRecord, with_evidence
 
 #: Names of the rules that brought a value to 0..1.
 VALUE_RULE: Final = "min(1,value)"
 MASS_RULE: Final = "mass/heaviest"
+HOP_RULE: Final = "value-own share"
 #: Of all that the recall scores and the graph's parts so far give.
 _Totals = dict[str, float]
 _PARTS: Final[Mapping[GraphPart, Callable[[Subgraph, Seeds, GraphRules], list[Reached]]]] = {
@@ -36,6 +39,7 @@ _PARTS: Final[Mapping[GraphPart, Callable[[Subgraph, Seeds, GraphRules], list[Re
     "entities": entity_hops,
     "neighbours": neighbours,
     "session": session,
+    "session_mates": session_mates,
     "pagerank": pagerank,
 }
 
@@ -47,7 +51,14 @@ class GraphRun:
     subgraph: Subgraph
     seeds: Seeds
     rules: GraphRules
-    weights: Mapping[GraphPart, float]
+    #: As the settings say them: beside a documents leg whose share is 1.
+    asked: Mapping[GraphPart, float]
+    #: Share of the documents leg: what the graph says weighs as much as what the leg says, whatever other legs do.
+    unit: float
+    #: What the values count: the settings' times the unit; of `hop` times the best total too.
+    weights: Mapping[GraphPart, float] = field(default_factory=dict)
+    #: What documents had before `hop`, as shares of the best.
+    shares: Mapping[str, float] = field(default_factory=dict)
     reached: Mapping[GraphPart, Mapping[str, Reached]] = field(default_factory=dict)
     #: What the random walk's masses were divided by.
     heaviest: float = 0.0
@@ -68,10 +79,17 @@ def graph_rules(rules: RankingRules, weights: Mapping[GraphPart, float]) -> Grap
     return GraphRules(off=frozenset(part for part in GRAPH_PARTS if part not in weights), **values)
 
 
-def seeds_of(fused: Iterable[Candidate], recalled: Recalled) -> Seeds:
+def unit_of(weights: Mapping[LegPart, float]) -> float:
+    """Share of the documents leg; 1 where it isn't asked."""
+    return scores.total([share for (leg, _), share in weights.items() if leg == "documents"]) or 1.0
+
+
+def seeds_of(fused: Sequence[Candidate], recalled: Recalled, unit: float) -> Seeds:
     """A document that was named exactly is as good a start as any can be."""
+    sessions = {c.doc_id: session_of(c.facts) for c in fused if c.facts is not None and c.recall_score > 0}
     return Seeds(
-        documents={c.doc_id: min(c.recall_score, 1.0) for c in fused if c.recall_score > 0},
+        documents={c.doc_id: min(c.recall_score / unit, 1.0) for c in fused if c.recall_score > 0},
+        sessions={doc_id: one for doc_id, one in sessions.items() if one is not None},
         named=recalled.named,
         names=name_seeds(recalled.names),
         entity_ids=recalled.entity_ids,
@@ -102,7 +120,9 @@ def run_parts(run: GraphRun, fused: Sequence[Candidate]) -> GraphRun:
     records: list[StageRecord] = []
     for part in GRAPH_PARTS:
         before, start = len(totals), time.perf_counter()
-        weight = run.weights.get(part, 0.0)
+        weight = run.asked.get(part, 0.0)
+        if part == "hop":
+            most, shares = max(totals.values(), default=0.0), shares_of(totals)
         if weight:
             some = _reached(part, run, totals)
             reached[part] = {one.doc_id: one for one in some}
@@ -119,7 +139,10 @@ def run_parts(run: GraphRun, fused: Sequence[Candidate]) -> GraphRun:
             )
         )
     heaviest = max((one.raw for one in reached.get("pagerank", {}).values()), default=0.0)
-    return replace(run, reached=reached, records=records, heaviest=heaviest)
+    weights = {
+        part: weight * run.unit * (most if part == "hop" else 1.0) for part, weight in run.asked.items()
+    }
+    return replace(run, reached=reached, weights=weights, shares=shares, records=records, heaviest=heaviest)
 
 
 def standing_run(run: GraphRun, versions: Mapping[str, int | None], fused: Sequence[Candidate]) -> GraphRun:
@@ -176,14 +199,18 @@ def _with_evidence(run: GraphRun, candidate: Candidate) -> Candidate:
 
 
 def _evidence(part: GraphPart, reached: Reached, run: GraphRun) -> Evidence:
-    is_mass = part == "pagerank"
+    rule, scale = VALUE_RULE, 0.0
+    if part == "pagerank":
+        rule, scale = MASS_RULE, run.heaviest
+    elif part == "hop":
+        rule, scale = HOP_RULE, run.shares.get(reached.doc_id, 0.0)
     return Evidence(
         leg="graph",
         part=part,
         raw=reached.raw,
         path=reached.path,
-        normaliser=MASS_RULE if is_mass else VALUE_RULE,
-        scale=run.heaviest if is_mass else 0.0,
+        normaliser=rule,
+        scale=scale,
         normalised=reached.value,
         weight=run.weights[part],
     )

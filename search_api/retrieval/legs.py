@@ -90,7 +90,8 @@ def leg_searches(
         if body is not None:
             searches[name] = GatedSearch(principal=principal, index=index, body=body, hit=hit)
 
-    weights, depth = list_weights(asked.rules, asked.parts), asked.rules.candidates
+    weights = list_weights(asked.rules, asked.parts)
+    depth, near = asked.rules.candidates, asked.rules.vector_candidates
     for leg in TEXT_LEGS:
         summaries = leg == "session_summaries"
         if not _may_hold(asked.filters, summaries=summaries):
@@ -99,7 +100,7 @@ def leg_searches(
             body = keyword_body(asked.query, asked.filters, size=depth, summaries=summaries)
             add((leg, "keyword"), Index.DOCUMENTS, body, DocumentHit)
         if weights.get((leg, "vector")) and asked.vector is not None and passing != ():
-            body = vector_body(asked.vector, asked.filters, size=depth, doc_ids=passing, summaries=summaries)
+            body = vector_body(asked.vector, asked.filters, size=near, doc_ids=passing, summaries=summaries)
             add((leg, "vector"), Index.CHUNKS, body, ChunkHit)
     if asked.names.entity_keys:
         if weights.get(("entities", "names")) and passing != ():

@@ -22,6 +22,7 @@ from search_api.retrieval.graphing import (
     part_weights,
     run_parts,
     seeds_of,
+    unit_of,
     with_graph,
 )
 from search_api.retrieval.legs import Asked, list_weights
@@ -77,7 +78,8 @@ class Retrieval:
             allowed=recalled.allowed,
         )
         fused, before = run_stages(recalled.candidates, ranking, FUSION)
-        run = await self._walk(principal, request, rules, fused, recalled, steps)
+        unit = unit_of(weights)
+        run = await self._walk(principal, request, rules, unit, fused, recalled, steps)
         every = fused if run is None else _with_new(run, fused, recalled, rules.graph.added_max)
         known, order = run_stages([c for c in every if c.facts is not None], ranking, ORDER)
         unknown = rank([c for c in every if c.facts is None], ranking)
@@ -103,6 +105,7 @@ class Retrieval:
         principal: Principal,
         request: SearchRequest,
         rules: RankingRules,
+        unit: float,
         fused: Sequence[Candidate],
         recalled: Recalled,
         steps: Steps,
@@ -111,7 +114,7 @@ class Retrieval:
         weights = part_weights(rules) if "graph" in request.parts else {}
         if not weights:
             return None
-        seeds, own = seeds_of(fused, recalled), graph_rules(rules, weights)
+        seeds, own = seeds_of(fused, recalled, unit), graph_rules(rules, weights)
         with steps.timed("graph"):
             read = await self._graph.expand(principal, seeds, own)
             steps.round_trips += read.round_trips
@@ -119,7 +122,9 @@ class Retrieval:
                 self._metrics.graph_truncated.labels(cap=cap).inc(count)
             # A chunk tells the version of its document: no edge of another one is walked.
             versions = {c.doc_id: e.version for c in fused for e in c.evidence if e.version}
-            run = GraphRun(subgraph=standing(read, versions), seeds=seeds, rules=own, weights=weights)
+            run = GraphRun(
+                subgraph=standing(read, versions), seeds=seeds, rules=own, asked=weights, unit=unit
+            )
             return run_parts(run, fused)
 
     async def _vector(

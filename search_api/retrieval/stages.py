@@ -19,6 +19,7 @@ from search_api.cursor import SearchPosition
 from search_api.retrieval.candidates import Candidate, DocumentView, Evidence, Facts, LegPart, Ranking
 from search_api.retrieval.factors import FACTORS, apply_factor
 from search_api.retrieval.normalising import EXACT, normalise
+from search_api.retrieval.smoothing import smooth
 
 Candidates = Sequence[Candidate]
 _ID, _SCORE = attrgetter("doc_id"), attrgetter("score")
@@ -115,6 +116,7 @@ def rank(candidates: Candidates, _ranking: Ranking) -> list[Candidate]:
 
 FUSION: tuple[Stage, ...] = (
     Stage(name="current", run=keep_current, required=True),
+    Stage(name="smooth", run=smooth),
     Stage(name="normalise", run=normalise),
     Stage(name="weigh", run=weigh),
     Stage(name="fuse", run=fuse, required=True),

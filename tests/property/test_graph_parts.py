@@ -22,6 +22,7 @@ from search_api.graph.neighbours import neighbours
 from search_api.graph.pagerank import flow_of, pagerank, restart_mass, walk_with_restart
 from search_api.graph.paths import paths_to
 from search_api.graph.session import session
+from search_api.graph.session_mates import session_mates
 from search_api.graph.walk import walk
 from tests.graphs import DOCUMENTS, all_seeds, is_a_path, subgraphs
 
@@ -31,7 +32,8 @@ RULES = GraphRules(depth=3, session_link=0.5)
 
 def run_all(graph: Subgraph, seeds: Seeds) -> dict[str, list[Reached]]:
     parts = {
-        part.__name__: part(graph, seeds, RULES) for part in (named, walk, entity_hops, neighbours, session)
+        part.__name__: part(graph, seeds, RULES)
+        for part in (named, walk, entity_hops, neighbours, session, session_mates)
     }
     parts["pagerank"] = pagerank(graph, seeds, RULES)
     parts["hop"] = forward_hop(graph, seeds.documents, seeds, RULES)

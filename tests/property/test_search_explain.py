@@ -30,6 +30,8 @@ FACTS = st.fixed_dictionaries(
         "valid_from": DATES,
         "expires_at": DATES,
         "superseded_by": st.sampled_from([None, "x"]),
+        "session": st.sampled_from(["talk", "log"]),
+        "position": st.integers(0, 3),
     },
 )
 ROW = st.fixed_dictionaries(
@@ -110,6 +112,7 @@ def test_explain_gives_the_score_exactly(found: list[Candidate], rules: dict[str
 
 
 def test_the_bounds_of_the_settings_keep_exact_documents_first() -> None:
+    """`hop` lifts to at most three times the best that all others give."""
     graph = sum(3.0 for name in RankingRules().graph.__class__.model_fields if name.endswith("_weight"))
     boosts = 1.5 ** sum(name.endswith("_boost") for name in RankingRules.model_fields)
-    assert (1 + graph) * boosts < 1_000
+    assert (1 + graph) * 3 * boosts < 1_000

@@ -14,6 +14,7 @@ from search_api.ranking_settings import GraphRanking, RankingRules
 from search_api.requests import SearchRequest
 from search_api.retrieval.legs import list_weights
 from search_api.settings import SearchSettings
+from tests.ranked import EVEN
 
 
 def options(**given: Any) -> Any:
@@ -76,7 +77,7 @@ def test_options_outside_their_bounds_and_unknown_ones_are_refused(given: dict[s
 
 def test_lists_that_are_not_asked_give_their_share_to_the_others() -> None:
     def weights(parts: set[Any], **given: Any) -> dict[str, float]:
-        found = list_weights(RankingRules(**given), frozenset(parts))
+        found = list_weights(RankingRules(**(EVEN | given)), frozenset(parts))
         return {f"{leg}/{part}": round(share, 9) for (leg, part), share in found.items()}
 
     no_summaries = {"session_summaries_weight": 0.0}

@@ -130,7 +130,7 @@ def test_filters_that_come_afterwards() -> None:
     assert [c.doc_id for c in ranked] == ["b"]
 
 
-OPTIONAL = ("normalise", "weigh", "health", "source", "recency", "validity", "boost")
+OPTIONAL = ("smooth", "normalise", "weigh", "health", "source", "recency", "validity", "boost")
 
 
 def test_every_stage_is_recorded_and_optional_ones_can_be_off() -> None:
@@ -138,10 +138,11 @@ def test_every_stage_is_recorded_and_optional_ones_can_be_off() -> None:
     ranked, records = run_stages(found, ranking(stages_off=OPTIONAL))
     assert [(r.stage, r.on, r.candidates_in, r.candidates_out) for r in records] == [
         ("current", True, 2, 2),
+        ("smooth", False, 2, 2),
         ("normalise", False, 2, 2),
         ("weigh", False, 2, 2),
         ("fuse", True, 2, 2),
-        *((name, False, 2, 2) for name in OPTIONAL[2:]),
+        *((name, False, 2, 2) for name in OPTIONAL[3:]),
         ("rank", True, 2, 2),
     ]
     assert [(c.doc_id, c.score) for c in ranked] == [("b", 3.5), ("a", 2.5)]
@@ -153,13 +154,14 @@ def test_each_switch_changes_what_its_stage_does_and_nothing_else(stage: str) ->
     found = [
         by_words("sick", 9.0, health=0.5, tags=["ops"], updated_at="2030-01-01", source="unknown"),
         by_words("old", 8.0, expires_at="2031-01-01", source="memory_tool"),
-        by_vector("near", 0.9),
+        by_vector("near", 0.9, session="talk", position=1),
+        by_vector("next", 0.8, session="talk", position=2),
     ]
     rules: dict[str, Any] = {"recency_weight": 0.5}
     with_it, _ = run_stages(found, ranking("ops of the crew", **rules))
     without, _ = run_stages(found, ranking("ops of the crew", **rules, stages_off=(stage,)))
     assert {c.doc_id: c.score for c in with_it} != {c.doc_id: c.score for c in without}
-    assert {c.doc_id for c in with_it} == {c.doc_id for c in without} == {"sick", "old", "near"}
+    assert {c.doc_id for c in with_it} == {c.doc_id for c in without} == {"sick", "old", "near", "next"}
 
 
 def test_a_stage_that_ran_twice_is_counted_as_one() -> None:
