@@ -46,7 +46,10 @@ def eval_command(  # noqa: PLR0913 - one parameter an option
         str | None, typer.Option("--drop", metavar="PREFIX", help="Remove what --keep left, and leave.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the report as JSON and a plot (SVG).")
+        Path | None,
+        typer.Option(
+            "--out", help="Folder for the report (JSON), a plot (SVG) and what each configuration found."
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="The report as JSON; progress goes to stderr.")
@@ -58,7 +61,8 @@ def eval_command(  # noqa: PLR0913 - one parameter an option
     `hopline up`, else on engines started for it; asks every question through the HTTP API; removes it all.
     """
     from hopline.cli.terminal import print_json
-    from hopline.evaluation.run import Wish, drop_kept, evaluate, write_report
+    from hopline.evaluation.files import write_report
+    from hopline.evaluation.run import Wish, drop_kept, evaluate
     from hopline.evaluation.table import as_text
     from hopline.settings import load_settings
     from indexers.errors import WrongUsage
@@ -84,14 +88,14 @@ def eval_command(  # noqa: PLR0913 - one parameter an option
         context_budget=budget,
         seed=seed,
     )
-    report = evaluate(settings, wish, tell)
+    found = evaluate(settings, wish, tell)
     if out is not None:
-        tell("written: " + ", ".join(map(str, write_report(report, out))))
+        tell(f"written to {out}: {len(write_report(found, out))} files")
     if as_json:
-        print_json(report)
+        print_json(found.report)
     else:
         say()
-        say(as_text(report))
+        say(as_text(found.report))
 
 
 def _of_set(labelled: Path, given: Path | None) -> Path | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -57,6 +58,13 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     answer_in_context: Estimate
 
 
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """What one question found in one configuration: ids, best first."""
+
+    id: str
+    docs: tuple[str, ...]
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     set_name: str
     questions: int
@@ -73,6 +81,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     def of(self, name: str) -> Measured | None:
         return next((measured for measured in self.configurations if measured.name == name), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """`runs`: by configuration, in the order of the questions."""
+
+    report: Report
+    runs: Mapping[str, Sequence[Run]]
 
 
 def measure(

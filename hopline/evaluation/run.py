@@ -17,7 +17,6 @@ from hopline.evaluation.corpus import path_prefixes
 from hopline.evaluation.grep import GrepIndex
 from hopline.evaluation.homes import EvalHome, Manifest
 from hopline.evaluation.metrics import CONFIDENCE
-from hopline.evaluation.plot import as_svg
 from hopline.evaluation.processes import (
     ALL_SERVICES,
     QUERY_SERVICE,
@@ -30,7 +29,7 @@ from hopline.evaluation.processes import (
     stop_abandoned,
     uninterrupted,
 )
-from hopline.evaluation.results import Report, measure
+from hopline.evaluation.results import Evaluated, Report, Run, measure
 from hopline.evaluation.sets import EvalSet, Question, limited, paths_of, read_set
 from hopline.local.maven import Say
 from hopline.settings import Settings
@@ -58,7 +57,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Run:
+class _Task:
     """`settings`: the evaluation's own (`settings_of`)."""
 
     settings: Settings
@@ -75,7 +74,7 @@ class _Run:
         return self.wish.reuse is not None or (self.wish.keep and self.home.read().complete)
 
 
-def evaluate(settings: Settings, wish: Wish, say: Say) -> Report:
+def evaluate(settings: Settings, wish: Wish, say: Say) -> Evaluated:
     """Raises WrongUsage before anything is started, HoplineError later; then all is stopped and removed."""
     compared = chosen(configurations(settings.search), wish.configs)
     labelled = read_set(wish.folder, queries=wish.queries, qrels=wish.qrels)
@@ -85,7 +84,7 @@ def evaluate(settings: Settings, wish: Wish, say: Say) -> Report:
     with interruptible():
         home = _open(settings, wish, labelled, say)
         own = settings_of(settings, home, home.read())
-        run = _Run(
+        task = _Task(
             settings=own,
             home=home,
             labelled=labelled,
@@ -94,10 +93,10 @@ def evaluate(settings: Settings, wish: Wish, say: Say) -> Report:
             wish=wish,
             say=say,
         )
-        report = _measured(run)
-    if run.is_kept:
+        found = _measured(task)
+    if task.is_kept:
         say(f"kept: --reuse {own.prefix} asks again, --drop {own.prefix} removes it")
-    return report
+    return found
 
 
 def drop_kept(settings: Settings, prefix: str, say: Say) -> None:
@@ -109,19 +108,6 @@ def drop_kept(settings: Settings, prefix: str, say: Say) -> None:
     with interruptible(), EvalProcesses(own, say) as processes:
         _drop(own, home, processes, say)
     home.remove()
-
-
-def write_report(report: Report, folder: Path) -> tuple[Path, Path]:
-    """`<set>.json` and `<set>.svg`. Raises HoplineError where they can't be written."""
-    files = folder / f"{report.set_name}.json", folder / f"{report.set_name}.svg"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        files[0].write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
-        files[1].write_text(as_svg(report), encoding="utf-8")
-    except OSError as exc:
-        msg = f"the report can't be written to {folder}: {exc.strerror}"
-        raise HoplineError(msg) from exc
-    return files
 
 
 def _open(settings: Settings, wish: Wish, labelled: EvalSet, say: Say) -> EvalHome:
@@ -146,76 +132,78 @@ def _open(settings: Settings, wish: Wish, labelled: EvalSet, say: Say) -> EvalHo
     return home
 
 
-def _measured(run: _Run) -> Report:
+def _measured(task: _Task) -> Evaluated:
     """Whatever happens, nothing runs afterwards, and what isn't kept is gone."""
     try:
-        with EvalProcesses(run.settings, run.say) as processes:
+        with EvalProcesses(task.settings, task.say) as processes:
             processes.start_engines()
             try:
-                _index(run, processes)
-                return _ask(run, processes)
+                _index(task, processes)
+                return _ask(task, processes)
             except BaseException:
-                run.say("stopping what was started")
+                task.say("stopping what was started")
                 raise
             finally:
-                if not run.is_kept:
-                    _drop(run.settings, run.home, processes, run.say)
+                if not task.is_kept:
+                    _drop(task.settings, task.home, processes, task.say)
     finally:
-        if not run.is_kept:
-            run.home.remove()
+        if not task.is_kept:
+            task.home.remove()
 
 
-def _index(run: _Run, processes: EvalProcesses) -> None:
+def _index(task: _Task, processes: EvalProcesses) -> None:
     """The agents and the watcher run until nothing waits, then they leave the machine to the questions."""
-    run.home.key()
-    manifest = run.home.read()
+    task.home.key()
+    manifest = task.home.read()
     if manifest.complete:
         processes.start((QUERY_SERVICE,))
         return
-    run.say("indexing")
+    task.say("indexing")
     processes.start(ALL_SERVICES)
-    asyncio.run(indexing.wait_indexed(run.settings, run.say, processes.require_running))
+    asyncio.run(indexing.wait_indexed(task.settings, task.say, processes.require_running))
     processes.stop((*AGENTS, WATCHER))
-    run.home.write(msgspec.structs.replace(manifest, complete=True))
+    task.home.write(msgspec.structs.replace(manifest, complete=True))
 
 
-def _ask(run: _Run, processes: EvalProcesses) -> Report:
-    manifest, wish = run.home.read(), run.wish
+def _ask(task: _Task, processes: EvalProcesses) -> Evaluated:
+    manifest, wish = task.home.read(), task.wish
     documents = paths_of(Path(manifest.vault))
-    indexed = asyncio.run(indexing.count_documents(run.settings, manifest))
+    indexed = asyncio.run(indexing.count_documents(task.settings, manifest))
     if indexed < len(documents):
-        run.say(f"  {len(documents) - indexed} of {len(documents)} documents are not in the index")
-    run.say("asking")
-    with HoplineClient(processes.api_url, run.home.key(), timeout_seconds=_REQUEST_SECONDS) as client:
-        place = _place(run, manifest, documents, client)
-        outcomes = ask_all(place, run.questions, run.compared, run.say)
-    return Report(
-        set_name=run.labelled.name,
-        questions=len(run.questions),
-        unjudged=run.labelled.unjudged,
+        task.say(f"  {len(documents) - indexed} of {len(documents)} documents are not in the index")
+    task.say("asking")
+    with HoplineClient(processes.api_url, task.home.key(), timeout_seconds=_REQUEST_SECONDS) as client:
+        place = _place(task, manifest, documents, client)
+        outcomes = ask_all(place, task.questions, task.compared, task.say)
+    report = Report(
+        set_name=task.labelled.name,
+        questions=len(task.questions),
+        unjudged=task.labelled.unjudged,
         documents=len(documents),
         indexed=indexed,
-        embedding_model=identify_model(run.settings.embedder).model_id,
+        embedding_model=identify_model(task.settings.embedder).model_id,
         context_budget=wish.context_budget,
         seed=wish.seed,
         confidence=CONFIDENCE,
         configurations=[
-            measure(configuration, outcomes[configuration.name], run.labelled.gold, seed=wish.seed)
-            for configuration in run.compared
+            measure(configuration, outcomes[configuration.name], task.labelled.gold, seed=wish.seed)
+            for configuration in task.compared
         ],
     )
+    runs = {name: [Run(id=o.question.id, docs=o.found) for o in of] for name, of in outcomes.items()}
+    return Evaluated(report=report, runs=runs)
 
 
-def _place(run: _Run, manifest: Manifest, documents: Iterable[str], client: HoplineClient) -> Place:
+def _place(task: _Task, manifest: Manifest, documents: Iterable[str], client: HoplineClient) -> Place:
     files = LocalVaultFiles(Path(manifest.vault))
-    counted = any(configuration.name == GREP for configuration in run.compared)
+    counted = any(configuration.name == GREP for configuration in task.compared)
     texts = ((path, files.read(path).decode(errors="replace")) for path in sorted(documents) if counted)
     return Place(
         client=client,
         ids=manifest.ids,
-        prefixes=path_prefixes(run.questions, run.labelled.passages),
+        prefixes=path_prefixes(task.questions, task.labelled.passages),
         grep=GrepIndex.of(texts),
-        budget=run.wish.context_budget,
+        budget=task.wish.context_budget,
     )
 
 

@@ -92,7 +92,11 @@ def test_the_example_vault_reaches_its_floor_and_can_be_asked_again(
     assert default["context_tokens"]["mean"] <= report["context_budget"]
     assert default["answer_in_context"]["mean"] >= 0.6
     assert "rank" in [stage["stage"] for stage in default["stages"]]
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["examples.json", "examples.svg"]
+    written = sorted(
+        path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*.*")
+    )
+    runs = [f"runs/examples.{name}.jsonl" for name in ("bm25", "default", "grep")]
+    assert written == ["examples.json", "examples.svg", *runs]
 
     (prefix,) = evaluation.prefixes
     code, again, err = evaluation.run(*asked, "--configs", "bm25", "--budget", "0", "--reuse", prefix)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import msgspec
 import pytest
 
 from hopline.evaluation.asking import ContextSeen, Outcome, StageCount, holds_text
 from hopline.evaluation.configurations import Configuration
+from hopline.evaluation.files import write_report
 from hopline.evaluation.metrics import Estimate
 from hopline.evaluation.plot import as_svg
-from hopline.evaluation.results import Measured, Report, StageMean, measure
+from hopline.evaluation.results import Evaluated, Measured, Report, Run, StageMean, measure
 from hopline.evaluation.sets import Question
 from hopline.evaluation.table import as_text
+from indexers.errors import HoplineError
 
 EASY = Question(id="e", text="?", type="easy", answer="x")
 HARD = Question(id="h", text="?", type="hard")
@@ -135,3 +139,19 @@ def test_the_plot_is_xml_with_a_bar_for_each_configuration_and_type() -> None:
 )
 def test_an_answer_in_a_context(text: str, answer: str, *, holds: bool) -> None:
     assert holds_text(text, answer) is holds
+
+
+def test_a_report_leaves_numbers_a_plot_and_what_was_found(tmp_path: Path) -> None:
+    whole = report(measured("bm25"))
+    found = Evaluated(report=whole, runs={"bm25": [Run(id="e", docs=("a", "z")), Run(id="h", docs=())]})
+    files = write_report(found, tmp_path / "new")
+    assert [path.relative_to(tmp_path / "new").as_posix() for path in files] == [
+        "small.json",
+        "small.svg",
+        "runs/small.bm25.jsonl",
+    ]
+    assert msgspec.json.decode(files[0].read_bytes(), type=Report) == whole
+    assert files[2].read_text() == '{"id":"e","docs":["a","z"]}\n{"id":"h","docs":[]}\n'
+    (tmp_path / "file").write_text("")
+    with pytest.raises(HoplineError, match="can't be written to"):
+        write_report(found, tmp_path / "file")
