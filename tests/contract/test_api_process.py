@@ -109,6 +109,24 @@ async def test_hopline_search(pipeline: Pipeline) -> None:
     assert (nothing.returncode, nothing.stdout.strip()) == (0, "Nothing found.")
 
 
+async def test_hopline_context_prints_markdown_within_the_budget(pipeline: Pipeline) -> None:
+    shown = pipeline.cli("context", "Cranes", "port", "--budget", "200", "--tag", "port")
+    assert shown.returncode == 0
+    assert shown.stdout == "## 1. Harbour (harbour.md)\n\nCranes and [[ferry]].\n"
+    assert shown.stderr.endswith("1 documents, 1 with excerpts\n")
+    answer = json.loads(pipeline.cli("context", "lantern", "--json", "-n", "3", "--excerpts", "1").stdout)
+    assert [bool(document["excerpts"]) for document in answer["documents"]] == [True, False, False]
+    with client(pipeline) as hopline:
+        found = hopline.context("Cranes port", budget_tokens=200, filters={"tags": ["port"]})
+    assert found.text + "\n" == shown.stdout
+    assert shown.stderr.startswith(f"{found.tokens} of 200 tokens")
+    small = pipeline.cli("context", "Cranes", "--budget", "1")
+    assert small.returncode == 2
+    assert "--budget: too small" in small.stderr
+    nothing = pipeline.cli("context", "Cranes", "--under", "nowhere/")
+    assert (nothing.returncode, nothing.stdout, nothing.stderr) == (0, "", "Nothing found.\n")
+
+
 async def test_hopline_read_prints_exactly_the_file(pipeline: Pipeline) -> None:
     by_path = pipeline.cli("read", "ferry.md")
     assert (by_path.returncode, by_path.stdout) == (0, TEXT)
