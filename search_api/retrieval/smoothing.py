@@ -39,7 +39,8 @@ def smooth(candidates: Sequence[Candidate], ranking: Ranking) -> list[Candidate]
         if evidence.part != "vector" or before is None or behind is None:
             return evidence
         turns = (evidence.raw, best.get(before, lowest[leg]), best.get(behind, lowest[leg]))
-        return replace(evidence, raw=mixed(turns, ranking), turns=turns)
+        raw = mixed(turns, ranking)
+        return replace(evidence, raw=raw, normalised=raw, turns=turns)
 
     return [replace(c, evidence=tuple([smoothed(c, e) for e in c.evidence])) for c in candidates]
 

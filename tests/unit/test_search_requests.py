@@ -21,7 +21,7 @@ from search_api.cursor import (
     fingerprint,
 )
 from search_api.requests import SearchFilters, SearchRequest, clean_query, clean_text
-from search_api.retrieval.queries import TERMS_MAX, document_filters, fit_words, keyword_body, vector_body
+from search_api.retrieval.queries import TERMS_MAX, document_filters, fit_words, keyword_body, telling_words, vector_body
 
 NAME = fingerprint("acme", "ada", "query")
 
@@ -134,11 +134,18 @@ def test_fitting_words_never_raises_and_only_leaves_out(text: str) -> None:
     assert set(fit_words(text).text) <= set(text) | {" "}
 
 
+def test_words_that_say_nothing_are_asked_for_only_alone() -> None:
+    assert telling_words("Who owns the Tide?") == ["owns", "Tide?"]
+    assert telling_words("Who is it?") == ["Who", "is", "it?"]
+
+
 def test_the_searches_have_the_same_depth_and_no_query_language() -> None:
-    keyword = keyword_body("a AND b", SearchFilters(), size=100)
+    keyword = keyword_body("tide AND ledger", SearchFilters(), size=100)
     vector = vector_body([0.0], SearchFilters(), size=100, doc_ids=None)
     assert keyword["size"] == vector["size"] == vector["query"]["knn"]["vector"]["k"] == 100
-    assert list(keyword["query"]["bool"]["must"][0]) == ["multi_match"]
+    words = keyword["query"]["bool"]["must"][0]["bool"]["should"]
+    assert [list(word) for word in words] == [["multi_match"], ["multi_match"]]
+    assert [word["multi_match"]["query"] for word in words] == ["tide", "ledger"]
     of_leg = {"bool": {"must_not": [{"term": {"doc_type": "session_summary"}}]}}
     assert keyword["query"]["bool"]["filter"] == [{"term": {"deleted": False}}, of_leg]
     assert vector["query"]["knn"]["vector"]["filter"] == {"bool": {"filter": [of_leg]}}
