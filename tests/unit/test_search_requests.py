@@ -21,7 +21,14 @@ from search_api.cursor import (
     fingerprint,
 )
 from search_api.requests import SearchFilters, SearchRequest, clean_query, clean_text
-from search_api.retrieval.queries import TERMS_MAX, document_filters, fit_words, keyword_body, telling_words, vector_body
+from search_api.retrieval.queries import (
+    TERMS_MAX,
+    document_filters,
+    fit_words,
+    keyword_body,
+    telling_words,
+    vector_body,
+)
 
 NAME = fingerprint("acme", "ada", "query")
 
