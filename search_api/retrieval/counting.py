@@ -41,7 +41,7 @@ def related(candidate: Candidate) -> str | None:
 
 def health_changes(ranked: Sequence[Candidate], ranking: Ranking) -> int:
     """Documents among the first five that wouldn't be without the health's factor."""
-    if not ranking.is_on("health"):
+    if not ranking.is_on("health") or all(c.facts is None or c.facts.health >= 1 for c in ranked):
         return 0
     without = {c.doc_id: _without("health", c, ranking) for c in ranked}
     top = nsmallest(_TOP, ranked, key=lambda c: scores.rank_key(without[c.doc_id], c.doc_id))

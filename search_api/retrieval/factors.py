@@ -6,7 +6,7 @@ never hide. A document that was named exactly takes no factor: it comes first, h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final
@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from indexers.domain.sources import RANK_MAX, UNKNOWN
 from search_api.retrieval.candidates import Candidate, DocumentView, Facts, Ranking
-from search_api.retrieval.normalising import EXACT
 
 #: More than all other evidence can give: shares add up to 1, the graph's seven weights are at most 3 each, and the
 #: four boosts at most double each. So such a hit stands before every other.
@@ -26,32 +25,30 @@ _DAY_SECONDS: Final = 86_400.0
 
 
 def factor(name: str, candidate: Candidate, ranking: Ranking) -> float:
-    facts = candidate.facts
-    if facts is None:
-        return 1.0
-    match name:
-        case "health":
-            return _above(ranking.rules.health_floor, facts.health)
-        case "source":
-            return _above(ranking.rules.source_floor, _source_rank(facts, ranking) / RANK_MAX)
-        case "recency":
-            return _recency(facts, ranking)
-        case "validity":
-            return 1.0 if invalid(facts, ranking.route.now) is None else ranking.rules.validity_factor
-        case _:
-            return _boost(candidate, ranking)
+    return 1.0 if candidate.facts is None else _FACTORS[name](candidate.facts, ranking)
 
 
 def is_exact(candidate: Candidate) -> bool:
-    return any(evidence.part == EXACT for evidence in candidate.evidence)
+    """It was named exactly: nothing else gives so much."""
+    return candidate.recall_score >= EXACT_WEIGHT
 
 
 def apply_factor(name: str, candidates: Sequence[Candidate], ranking: Ranking) -> list[Candidate]:
-    """Scores times this factor. Those with equal facts are told apart by nothing else."""
-    found = []
+    """Scores times this factor."""
+    if name == "recency" and not ranking.rules.recency_weight:
+        return list(candidates)
+    of, found = _FACTORS[name], []
     for candidate in candidates:
-        value = 1.0 if is_exact(candidate) else factor(name, candidate, ranking)
-        found.append(candidate if value == 1.0 else replace(candidate, score=candidate.score * value))
+        facts = candidate.facts
+        # As `is_exact`: this runs for every candidate and factor.
+        if (
+            facts is not None
+            and candidate.recall_score < EXACT_WEIGHT
+            and (value := of(facts, ranking)) != 1.0
+        ):
+            found.append(replace(candidate, score=candidate.score * value))
+        else:
+            found.append(candidate)
     return found
 
 
@@ -87,7 +84,7 @@ def inputs(name: str, candidate: Candidate, ranking: Ranking) -> dict[str, Any]:
         case "validity":
             return {"reason": invalid(facts, ranking.route.now), "factor": rules.validity_factor}
         case _:
-            return {"boosts": dict(_boosts(candidate, ranking))}
+            return {"boosts": dict(_boosts(facts, ranking))}
 
 
 def recomputed(name: str, given: Mapping[str, Any]) -> float:
@@ -107,6 +104,18 @@ def recomputed(name: str, given: Mapping[str, Any]) -> float:
 
 def _above(floor: float, value: float) -> float:
     return floor + (1 - floor) * min(max(value, 0.0), 1.0)
+
+
+def _health(facts: Facts, ranking: Ranking) -> float:
+    return _above(ranking.rules.health_floor, facts.health)
+
+
+def _source(facts: Facts, ranking: Ranking) -> float:
+    return _above(ranking.rules.source_floor, _source_rank(facts, ranking) / RANK_MAX)
+
+
+def _validity(facts: Facts, ranking: Ranking) -> float:
+    return 1.0 if invalid(facts, ranking.route.now) is None else ranking.rules.validity_factor
 
 
 def _source_rank(facts: Facts, ranking: Ranking) -> int:
@@ -135,11 +144,11 @@ def _age_days(facts: Facts, now: datetime) -> float | None:
     return None if written is None else max((now - written).total_seconds() / _DAY_SECONDS, 0.0)
 
 
-def _boost(candidate: Candidate, ranking: Ranking) -> float:
-    route = ranking.route
-    if not route.words and not route.tags and not route.times:
+def _boost(facts: Facts, ranking: Ranking) -> float:
+    if not ranking.route.words and not ranking.route.times:
         return 1.0
-    return _lifted(dict(_boosts(candidate, ranking)))
+    boosts = dict(_boosts(facts, ranking))
+    return _lifted(boosts) if boosts else 1.0
 
 
 def _lifted(boosts: Mapping[str, float]) -> float:
@@ -149,9 +158,9 @@ def _lifted(boosts: Mapping[str, float]) -> float:
     return value
 
 
-def _boosts(candidate: Candidate, ranking: Ranking) -> Iterator[tuple[str, float]]:
+def _boosts(facts: Facts, ranking: Ranking) -> Iterator[tuple[str, float]]:
     """What the query says of the document. Rows of chunks know no tags: what only a vector found has no such boost."""
-    route, rules, facts = ranking.route, ranking.rules, candidate.facts
+    route, rules = ranking.route, ranking.rules
     if isinstance(facts, DocumentView):
         if rules.tag_boost and any(tag in route.tags or route.says(tag) for tag in facts.tags):
             yield "tags", rules.tag_boost
@@ -159,7 +168,7 @@ def _boosts(candidate: Candidate, ranking: Ranking) -> Iterator[tuple[str, float
             yield "category", rules.category_boost
         if rules.agent_boost and route.says(facts.agent_id):
             yield "agent", rules.agent_boost
-    if rules.time_boost and route.times and facts is not None:
+    if rules.time_boost and route.times:
         dates = [d for d in (moment(facts.created_at), moment(facts.updated_at)) if d is not None]
         if any(time.holds(date) for time in route.times for date in dates):
             yield "time", rules.time_boost
@@ -175,3 +184,12 @@ def moment(written: str | None) -> datetime | None:
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+_FACTORS: Final[Mapping[str, Callable[[Facts, Ranking], float]]] = {
+    "health": _health,
+    "source": _source,
+    "recency": _recency,
+    "validity": _validity,
+    "boost": _boost,
+}

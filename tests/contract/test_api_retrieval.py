@@ -17,7 +17,7 @@ from search_api.settings import SearchSettings
 from tests.api import Service, principal, rewrite_documents, running_service, vault
 from tests.conftest import Stack
 from tests.entity_rows import entity_row, mention_row
-from tests.ranked import recomputed
+from tests.ranked import EVEN, recomputed
 
 pytestmark = [pytest.mark.engines, pytest.mark.asyncio(loop_scope="module")]
 
@@ -99,7 +99,7 @@ def reason_of(hit: dict[str, Any], part: str) -> dict[str, Any]:
 
 
 async def test_session_summaries_are_a_leg_of_their_own(service: Service) -> None:
-    answer = await explained(service, "lighthouse lamp", parts=["keyword", "vector"])
+    answer = await explained(service, "lighthouse lamp", parts=["keyword", "vector"], options=EVEN)
     summary, note = hit_of(answer, "sessions/day.md"), hit_of(answer, "lamp.md")
     assert {r["leg"] for r in summary["reasons"]} == {"session_summaries"}
     assert {r["leg"] for r in note["reasons"]} == {"documents"}

@@ -117,7 +117,7 @@ def test_a_hit_is_stood_by_when_its_document_lives_and_has_the_text_of_the_evide
 
 def test_a_part_that_found_nothing_takes_only_its_share() -> None:
     [alone], _ = run_stages([by_words("a", 7.2)], RANKING)
-    [asked_alone], _ = run_stages([by_words("a", 7.2)], ranking(**DOCUMENTS_ALONE, vector_weight=0.0))
+    [asked_alone], _ = run_stages([by_words("a", 7.2)], ranking(**(DOCUMENTS_ALONE | {"vector_weight": 0.0})))
     assert math.isclose(alone.score * 2, asked_alone.score)
 
 
@@ -222,7 +222,7 @@ def test_c18_odd_lists_through_the_stages() -> None:
 
 
 def test_no_weights_at_all_are_equal_weights() -> None:
-    none = ranking(**DOCUMENTS_ALONE, keyword_weight=0.0, vector_weight=0.0)
+    none = ranking(**(DOCUMENTS_ALONE | {"keyword_weight": 0.0, "vector_weight": 0.0}))
     ranked, _ = run_stages([by_words("a", 9), by_vector("a", 0.99)], none)
     assert [e.weight for e in ranked[0].evidence] == [0.5, 0.5]
 
@@ -268,7 +268,7 @@ def test_rank_fusion_counts_places_and_a_document_takes_one_whatever_its_chunks(
         by_vector("c", 0.1),
     ]
     ranked, _ = run_stages(
-        found, ranking(**DOCUMENTS_ALONE, keyword_weight=2.0, vector_weight=1.0, fusion="rrf")
+        found, ranking(**(DOCUMENTS_ALONE | {"keyword_weight": 2.0, "vector_weight": 1.0, "fusion": "rrf"}))
     )
     assert [
         (c.doc_id, [(e.part, e.normaliser, e.normalised, e.scale, e.weight) for e in c.evidence])
