@@ -48,7 +48,7 @@ class _Responses(msgspec.Struct, Generic[T], frozen=True):
     responses: T
 
 
-def search_pages(answer: str, searches: Sequence[GatedSearch]) -> list[SearchPage]:
+def search_pages(answer: bytes, searches: Sequence[GatedSearch]) -> list[SearchPage]:
     """The answer of a multi-search, read in one go into the hits that each search names."""
     kinds = tuple(search.hit for search in searches)
     decoder = _decoder(kinds if len(set(kinds)) > 1 else kinds[:1])

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from http import HTTPStatus
-from types import SimpleNamespace
 from typing import Any, Literal, TypeVar
+from urllib.parse import urlencode
 
-import aiohttp
 import msgspec
 from opensearchpy import AIOHttpConnection, AsyncOpenSearch, JSONSerializer
 from opensearchpy.exceptions import ConnectionError as Unreachable
 from opensearchpy.exceptions import ConnectionTimeout, TransportError
 
 from indexers.errors import Away, ConfigurationError, RefusedRequest, Transient
+from indexers.opensearch.http import HttpClient, HttpHost
 from indexers.settings import OpenSearchSettings
 
 T = TypeVar("T")
@@ -26,28 +27,53 @@ _retry_after: ContextVar[float | None] = ContextVar("retry_after", default=None)
 
 
 class _Serializer(JSONSerializer):
-    """Leaves answers as text: they are decoded where their type is known, by msgspec."""
+    """Leaves answers as they are: they are decoded where their type is known, by msgspec."""
 
-    def loads(self, s: str) -> str:
+    def loads(self, s: str | bytes) -> Any:
         return s
 
 
 class _Connection(AIOHttpConnection):
-    """Keeps Retry-After, which the library drops with the other headers of a failed request."""
+    """The library's settings and errors over a client of our own (`indexers.opensearch.http`).
 
-    async def _create_aiohttp_session(self) -> None:
-        await super()._create_aiohttp_session()
-        trace = aiohttp.TraceConfig()
-        trace.on_request_end.append(_note_retry_after)
-        trace.freeze()
-        self.session.trace_configs.append(trace)
+    Keeps Retry-After, which the library drops with the other headers of a failed request.
+    """
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.headers["accept-encoding"] = "identity"
+        host = HttpHost(name=self.hostname, port=self.port, tls=self._ssl_context)
+        self._http = HttpClient(host, limit=settings["maxsize"])
 
-async def _note_retry_after(
-    _session: aiohttp.ClientSession, _context: SimpleNamespace, params: aiohttp.TraceRequestEndParams
-) -> None:
-    value = params.response.headers.get("retry-after", "")
-    _retry_after.set(float(value) if value.isdecimal() else None)
+    async def perform_request(
+        self,
+        method: str,
+        url: str,
+        params: Mapping[str, Any] | None = None,
+        body: bytes | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - the library's signature
+        ignore: Collection[int] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        target = f"{self.url_prefix}{url}?{urlencode(params)}" if params else f"{self.url_prefix}{url}"
+        try:
+            async with asyncio.timeout(self.timeout if timeout is None else timeout):
+                answer = await self._http.ask(
+                    method, target, {**self.headers, **(headers or {})}, body or b""
+                )
+        except TimeoutError as fault:
+            raise ConnectionTimeout("TIMEOUT", str(fault), fault) from fault
+        except OSError as fault:
+            raise Unreachable("N/A", str(fault), fault) from fault
+        if not 200 <= answer.status < 300 and answer.status not in ignore:
+            asked = answer.headers.get("retry-after", "")
+            _retry_after.set(float(asked) if asked.isdecimal() else None)
+            text = answer.body.decode("utf-8", "replace")
+            self._raise_error(answer.status, text, answer.headers.get("content-type"))
+        return answer.status, answer.headers, answer.body
+
+    async def close(self) -> None:
+        await self._http.close()
 
 
 def connect(settings: OpenSearchSettings, url: str) -> AsyncOpenSearch:
@@ -83,11 +109,11 @@ async def request(
 
     `timeout` is the client's: the engine's own parameter of that name can't be sent through the library.
     """
-    text = await request_text(client, method, path, params=params, body=body, timeout=timeout)
-    return decoded(msgspec.json.decode, text)
+    answer = await request_bytes(client, method, path, params=params, body=body, timeout=timeout)
+    return decoded(msgspec.json.decode, answer)
 
 
-async def request_text(
+async def request_bytes(
     client: AsyncOpenSearch,
     method: Method,
     path: str,
@@ -95,22 +121,22 @@ async def request_text(
     params: Mapping[str, str] | None = None,
     body: Any = None,
     timeout: float | None = None,  # noqa: ASYNC109 - see `request`
-) -> str:
+) -> bytes:
     """As `request`, the answer not yet decoded."""
     _retry_after.set(None)
     try:
-        text: str = await client.transport.perform_request(
+        answer: bytes = await client.transport.perform_request(
             method, path, params=dict(params or {}), body=body, timeout=timeout
         )
     except TransportError as fault:
         raise _translated(fault) from fault
-    return text
+    return answer
 
 
-def decoded(decode: Callable[[str], T], text: str) -> T:
+def decoded(decode: Callable[[bytes], T], answer: bytes) -> T:
     """Transient for what is no JSON: a part of an answer, or one of something before the engine."""
     try:
-        return decode(text)
+        return decode(answer)
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError as fault:

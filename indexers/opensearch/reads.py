@@ -12,7 +12,7 @@ from indexers.domain.identity import Principal
 from indexers.errors import RefusedRequest, Transient
 from indexers.opensearch.answers import Shards, raise_error, require_whole, search_pages, seen_row, stored_row
 from indexers.opensearch.calls import GatedSearch, RowAsked, RowRef, SearchPage, StoredRow
-from indexers.opensearch.connect import request, request_text
+from indexers.opensearch.connect import request, request_bytes
 from indexers.opensearch.guard import guarded_body, guarded_query
 from indexers.opensearch.names import IndexNames, stored_id
 from indexers.opensearch.retry import RetryPolicy
@@ -85,7 +85,7 @@ class RowReader:
         body = b"\n".join(lines) + b"\n"
 
         async def search_once() -> list[SearchPage]:
-            return search_pages(await request_text(self._client, "POST", "/_msearch", body=body), searches)
+            return search_pages(await request_bytes(self._client, "POST", "/_msearch", body=body), searches)
 
         return await self._retry.call(search_once)
 
