@@ -22,7 +22,7 @@ LegPart = tuple[Leg, EvidencePart]
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What ranking needs of a document, as rows of both kinds hold it: owner, `indexers.opensearch.rows.DocumentFacts`."""
+    """What ranking needs of a document, as rows of both kinds hold it: owner and `rows.DocumentFacts`."""
 
     agent_id: str = ""
     team_id: str | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -96,6 +96,7 @@ ROWLESS: dict[str, Any] = {
 }  # fmt: skip
 
 
+@settings(deadline=None)
 @given(CANDIDATES, CONFIGURATIONS, QUERIES)
 def test_explain_gives_the_score_exactly(found: list[Candidate], rules: dict[str, Any], query: str) -> None:
     used = ranking(query, **rules)
