@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from indexers.errors import WrongUsage
-from search_api.graph.model import GRAPH_PARTS, GraphPart
+from search_api.graph.kinds import GRAPH_PARTS, GraphPart
 
 if TYPE_CHECKING:
     from search_api.ranking_settings import RankingRules

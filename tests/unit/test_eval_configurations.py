@@ -6,6 +6,7 @@ import pytest
 
 from hopline.evaluation.configurations import chosen, configurations
 from indexers.errors import WrongUsage
+from search_api.graph.kinds import GRAPH_PARTS
 from search_api.requests import SearchRequest
 from search_api.settings import SearchSettings
 
@@ -19,13 +20,7 @@ def test_the_baselines_and_each_part_of_the_graph_alone() -> None:
         "vector",
         "hybrid",
         "hybrid+names",
-        "hybrid+named",
-        "hybrid+walk",
-        "hybrid+entities",
-        "hybrid+neighbours",
-        "hybrid+session",
-        "hybrid+pagerank",
-        "hybrid+hop",
+        *(f"hybrid+{part}" for part in GRAPH_PARTS),
         "default",
     ]
 
@@ -44,7 +39,7 @@ def test_a_part_alone_has_weight_and_no_other_part_has() -> None:
         name: value for name, value in walk.body["options"]["graph"].items() if name.endswith("_weight")
     }
     assert [name for name, weight in weights.items() if weight] == ["walk_weight"]
-    assert len(weights) == 7
+    assert len(weights) == len(GRAPH_PARTS)
 
 
 def test_configurations_are_chosen_by_name() -> None:
