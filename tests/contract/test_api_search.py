@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from search_api.graph.kinds import GRAPH_PARTS
 from search_api.settings import SearchSettings
 from tests.api import Service, principal, rewrite_documents, running_service, vault
 from tests.conftest import Stack
@@ -237,9 +238,8 @@ async def test_filters_narrow_both_parts(service: Service) -> None:
 async def test_the_trace_accounts_for_every_stage(service: Service) -> None:
     trace = (await service.search(ME, "harbour crane", explain=True))["trace"]
     assert [stage["stage"] for stage in trace["stages"]] == [
-        "current", "normalise", "weigh", "fuse",
-        "named", "walk", "entities", "neighbours", "session", "pagerank", "hop",
-        "look_up", "health", "source", "recency", "validity", "boost", "rank",
+        "current", "smooth", "normalise", "weigh", "fuse", *GRAPH_PARTS, "look_up",
+        "health", "source", "recency", "validity", "boost", "rank",
     ]  # fmt: skip
     assert trace["round_trips"] <= 4
     for before, after in zip(trace["stages"], trace["stages"][1:], strict=False):
