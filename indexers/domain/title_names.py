@@ -1,22 +1,20 @@
 """Titles and aliases as names, and where a text says them: exact after normalisation, no model, no likeness. Pure.
 
-A token is a run of letters and digits with their combining marks; `_`, `-`, `.`, quotes and all other signs stand
-between tokens. Its key is NFKC and case-folded. A name is the sequence of its tokens' keys; a text says a name where
-these keys follow one another within one piece of prose. In the text the last token may carry a Korean particle
-(`결제팀은` says `결제팀`). Of several names at one place the one with most tokens is meant, then the longest; the
-text is read from left to right and no token belongs to two names.
+A name is the sequence of its tokens' keys (`name_tokens`); a text says a name where these keys follow one another
+within one piece of prose. In the text the last token may carry a Korean particle (`결제팀은` says `결제팀`). Of several
+names at one place the one with most tokens is meant, then the longest; the text is read from left to right and no
+token belongs to two names.
 """
 
 from __future__ import annotations
 
 import re
-import sys
-import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from indexers.domain.entities.particles import without_particle
+from indexers.domain.name_tokens import tokens_of
 from indexers.domain.prose import is_stop_word
 
 #: The type of an edge that such a name makes.
@@ -28,8 +26,6 @@ KEY_TOKENS = 12
 #: Characters of a name in all its tokens, and fewer where it holds a script of syllables or words.
 NAME_CHARACTERS = 4
 NAME_CHARACTERS_CJK = 2
-#: Longer tokens are encoded blobs: no name, and no term of the index.
-TOKEN_CHARACTERS = 100
 #: Ends the key of a head, so that it is no name's. No token holds a blank or this sign.
 _HEAD_MARK = " +"
 #: Ends a stem in the indexed text: it may be the last token of a name and none before it.
@@ -68,7 +64,7 @@ def read_pieces(text: str, pieces: Iterable[Piece]) -> tuple[Said, ...]:
     """Tokens of the prose of a text; pieces without any are left out."""
     found: list[Said] = []
     for piece in pieces:
-        tokens = [token for start, end in piece for token in _tokens(text, start, end)]
+        tokens = [token for start, end in piece for token in tokens_of(text, start, end)]
         if tokens:
             found.append(Said(*map(tuple, zip(*tokens, strict=True))))
     return tuple(found)
@@ -79,7 +75,7 @@ def name_of(title: str) -> str | None:
 
     A name holds a letter, has four characters (two with Hangul, kana or Han), and more than stop words.
     """
-    keys = [key for key, _, _ in _tokens(title, 0, len(title))]
+    keys = [key for key, _, _ in tokens_of(title, 0, len(title))]
     joined = "".join(keys)
     least = NAME_CHARACTERS_CJK if _CJK.search(joined) else NAME_CHARACTERS
     if len(joined) < least or not any(map(str.isalpha, joined)) or all(map(is_stop_word, keys)):
@@ -197,40 +193,6 @@ def indexed_text(said: Sequence[Said]) -> str:
 def phrases(name: str) -> tuple[str, ...]:
     """Phrases of the indexed text: a text says the name exactly where one of these stands."""
     return (name, f"{name}{_STEM_MARK}")
-
-
-def _tokens(text: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
-    for match in _token_pattern().finditer(text, start, end):
-        key = _key(match[0])
-        if 0 < len(key) <= TOKEN_CHARACTERS:
-            yield key, match.start(), match.end()
-
-
-@lru_cache(maxsize=65_536)
-def _key(token: str) -> str:
-    folded = token.lower() if token.isascii() else _fold(token)
-    return sys.intern(folded)
-
-
-def _fold(token: str) -> str:
-    """NFKC may bring signs in (`½` holds a slash): they are no part of a key."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", token).casefold())
-    return folded if _token_pattern().fullmatch(folded) else "".join(_token_pattern().findall(folded))
-
-
-@cache
-def _token_pattern() -> re.Pattern[str]:
-    """Letters and digits with the marks that belong to them: a word character of Python leaves out vowel signs."""
-    marks: list[str] = []
-    begin: int | None = None
-    for code in range(0x300, 0x1F000):
-        is_mark = unicodedata.category(chr(code))[0] == "M"
-        if is_mark and begin is None:
-            begin = code
-        elif not is_mark and begin is not None:
-            marks.append(f"\\U{begin:08x}-\\U{code - 1:08x}")
-            begin = None
-    return re.compile(rf"[^\W_](?:[^\W_]|[{''.join(marks)}])*")
 
 
 @lru_cache(maxsize=65_536)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from indexers.domain.identity import AgentId, Namespace, Scope, TenantId
@@ -130,6 +130,9 @@ def test_every_name_that_a_text_says_is_among_its_grams(titles: list[str], words
 
 
 @given(st.text(max_size=60))
+@example("\u0e33")  # a letter that NFKC parts into a mark and a letter
+@example("\ufc5e")  # one that it parts into a blank and marks
+@example("\u845b\U000e0100\u57ce")  # a mark that says which form of the letter is meant
 def test_tokens_are_those_of_the_plain_matcher(text: str) -> None:
     found = read_pieces(text, [((0, len(text)),)])
     assert [t for piece in found for t in zip(piece.keys, piece.starts, piece.ends, strict=True)] == tokens(
