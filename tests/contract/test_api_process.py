@@ -245,7 +245,7 @@ async def test_log_lines_hold_no_text_of_queries_or_keys(pipeline: Pipeline) -> 
         "status": 200,
         "tenant": "local",
         "query_chars": 25,
-        "parts": "keyword+vector",
+        "parts": "graph+keyword+names+vector",
     }
     assert "quixotic" not in log.read_text()
     assert KEY not in log.read_text()
