@@ -103,10 +103,8 @@ def _normalised(reason: dict[str, Any], cosine_floor: float) -> Any:
             return 61 / (60 + scale)
         case rule if rule == VECTOR_RULE:
             return min(max((raw - cosine_floor) / (1 - cosine_floor), 0.0), 1.0) / scale
-        case rule if rule in (KEYWORD_RULE, NAMES_RULE):
+        case rule if rule in (KEYWORD_RULE, NAMES_RULE, MASS_RULE):
             return max(raw, 0.0) / scale
-        case rule if rule == MASS_RULE:
-            return raw / scale
         case rule if rule == VALUE_RULE:
             return min(1.0, raw)
         case rule if rule == HOP_RULE:
