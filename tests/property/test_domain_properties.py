@@ -17,7 +17,7 @@ from indexers.domain.links import Candidate, document_keys, resolve, target_keys
 from indexers.domain.markdown import parse
 from indexers.domain.memory_file import path_for, render
 from indexers.domain.names import LinkType, target_key, target_name_key
-from indexers.domain.scores import normalise_keyword, normalise_place, normalise_vector, weighted_sum
+from indexers.domain.scores import normalise_keyword, normalise_place, normalise_vector, shares, total
 from indexers.domain.text import decode_text
 
 PIECES = (
@@ -249,20 +249,12 @@ def test_normalised_scores_lie_within_0_and_1(raw: dict[str, float], floor: floa
         assert all(0 <= score <= 1 for score in normalised.scores.values())
 
 
-@given(unit_scores, unit_scores, st.randoms())
-def test_fusion_does_not_depend_on_the_order(
-    left: dict[str, float], right: dict[str, float], rnd: random.Random
-) -> None:
-    weights = {"left": 0.4, "right": 0.3, "absent": 0.3}
-    fused = weighted_sum({"left": left, "right": right}, weights)
-    again = weighted_sum(
-        {"right": right, "left": dict(rnd.sample(list(left.items()), len(left)))},
-        dict(reversed(weights.items())),
-    )
-    assert fused == again
-    assert all(0 <= hit.score <= 1 for hit in fused)
-    shuffled = dict(rnd.sample(list(left.items()), len(left)))
-    assert normalise_place(left) == normalise_place(shuffled)
+@given(unit_scores, st.randoms())
+def test_places_and_sums_do_not_depend_on_the_order(raw: dict[str, float], rnd: random.Random) -> None:
+    shuffled = dict(rnd.sample(list(raw.items()), len(raw)))
+    assert normalise_place(raw) == normalise_place(shuffled)
+    assert shares(raw) == shares(shuffled)
+    assert total(raw.values()) == total(shuffled.values())
 
 
 @given(st.binary(max_size=60), st.integers(0, 60))

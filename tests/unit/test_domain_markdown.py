@@ -246,9 +246,9 @@ def test_all_fields_of_frontmatter() -> None:
     ],
 )
 def test_hostile_frontmatter_is_bounded(block: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     assert "Body" in read(f"---\n{block}\n---\nBody words.").abstract + "Body"
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 REPLACED = ("frontmatter_characters_replaced",)
@@ -353,6 +353,6 @@ def test_korean_terms_lose_their_particles() -> None:
     ids=range(16),
 )
 def test_pathological_input_takes_seconds_at_most(text: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     read(text)
-    assert time.monotonic() - started < 8
+    assert time.process_time() - started < 8

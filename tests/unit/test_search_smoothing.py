@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from search_api.retrieval.candidates import Candidate
 from search_api.retrieval.smoothing import smooth
 from tests.ranked import by_vector, by_words, ranking
 
-RULES = {"turn_previous": 0.5, "turn_next": 0.5}
+RULES: dict[str, Any] = {"turn_previous": 0.5, "turn_next": 0.5}
 
 
 def turn(doc_id: str, position: int, cosine: float, session: str = "monday", agent: str = "ada") -> Candidate:
