@@ -89,7 +89,7 @@ async def _fill(gate: Gate, vault: Path, count: int, namespace: Namespace, embed
         writes = [
             write
             for number, note in enumerate(part, start)
-            for write in _writes(note, namespace, embedder, centres[topic_of(number)], rnd)
+            for write in note_writes(note, namespace, embedder, centres[topic_of(number)], rnd)
         ]
         passes = [_gate_write(note, namespace, versions) for note in part]
         results = await gate.write([*writes, *passes])
@@ -100,13 +100,14 @@ async def _fill(gate: Gate, vault: Path, count: int, namespace: Namespace, embed
     return chunks
 
 
-def _writes(
+def note_writes(
     note: PlannedDocument,
     namespace: Namespace,
     embedder: Embedder,
     centre: Vectors,
     rnd: np.random.Generator,
 ) -> Iterator[RowWrite]:
+    """The document and its chunks, whose vectors lie around `centre`."""
     # Rows of a fresh index: nothing to compare with, so the tenant's own maintenance writes them.
     principal = Principal.pipeline(namespace.tenant_id)
     doc_id = note.row.doc_id

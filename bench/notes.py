@@ -59,8 +59,22 @@ def query(number: int) -> str:
     return " ".join(words)
 
 
-def write_vault(root: Path, count: int) -> None:
-    for number in range(count):
+def linked(number: int, count: int) -> list[int]:
+    """About five of `count` notes: three of the same subject, any one, and one that many link to."""
+    rnd = random.Random(f"links {number} {count}")  # noqa: S311 - see above
+    alike = range(topic_of(number), count, TOPICS)
+    found = [*rnd.choices(alike, k=3), rnd.randrange(count), int(count * rnd.random() ** 4)]
+    return [other for other in dict.fromkeys(found) if other != number]
+
+
+def said_names(number: int) -> list[str]:
+    """About five words that count as names of entities: three of the subject, two of any, frequent ones often."""
+    rnd = random.Random(f"names {number}")  # noqa: S311 - see above
+    return list(dict.fromkeys([*rnd.sample(_subject(topic_of(number)), 3), *_others(rnd, 2)]))
+
+
+def write_vault(root: Path, count: int, *, start: int = 0) -> None:
+    for number in range(start, count):
         file = root / path(number)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(note(number, count), encoding="utf-8")

@@ -1,132 +1,59 @@
-"""p50 of POST /v1/search over HTTP ÷ p50 of (query embedding + the same raw _msearch), in one run.
+"""What a search costs beside its parts, in one run: p50 over HTTP ÷ p50 of what cannot be left out.
 
-    python -m bench.query [--notes 10000] [--queries 300] [--kafka HOST:PORT --opensearch URL]
+    python -m bench.query [--notes 10000] [--queries 300] [--grow 200000] [--kafka HOST:PORT --opensearch URL]
 
-Each query is asked both ways, in turns which first, over connections that stay open. The raw side embeds the
-query with the same model and sends the two search bodies that the service sends, filters included, then reads
-the answer; it does nothing else: no fusion, no rows of documents that only a vector found, no files, no
-excerpts. No query is asked twice of the service, so its cache of query vectors never helps. Vectors: see
-bench/filled.py.
+Two figures, each over queries of its own:
+
+- `plain`: `parts: [keyword, vector]` ÷ (query embedding + the raw `_msearch` that the service sends for it). The raw
+  side does nothing else: no fusion, no rows of documents that only a vector found, no files, no excerpts.
+- `graph`: the default request ÷ (query embedding + every request that the query sent, once more, by the product's
+  own client, one after another).
+
+What is sent is recorded (bench/sent.py) in the bench's own process before anything is timed, and the service must
+answer the same documents. Both sides take turns which goes first, over connections that stay open. No query is asked
+twice of the service, so its cache of query vectors never helps. Rows: bench/filled.py, bench/woven.py; `--grow` adds
+notes (bench/grown.py) and tells how the p95 of the default request grows: half an hour and more.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import http.client
-import json
+import gc
 import os
-import statistics
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from bench.cleaning import clean_up
+from bench.cleaning import clean_up, open_gate
 from bench.engines import Addresses, add_arguments, engines
 from bench.filled import fill_index
-from bench.notes import query, write_vault
+from bench.grown import grow_index
+from bench.notes import write_vault
+from bench.query_sides import Rig, both_sides, growth_side, round_trips
 from bench.report import Report
+from bench.woven import weave, write_names
 from indexers.domain.identity import AgentId, Namespace, Principal, Scope, TenantId
 from indexers.embedders.factory import load_embedder
-from indexers.opensearch.guard import guarded_body
-from indexers.opensearch.names import IndexNames
-from indexers.opensearch.rows import Index
 from indexers.ports import Embedder
 from indexers.settings import EmbedderSettings
-from search_api.requests import SearchFilters
-from search_api.retrieval.queries import keyword_body, vector_body
-from search_api.settings import SearchSettings
-from tests.pipeline import KEY, Pipeline, running, write_keys
+from tests.pipeline import Pipeline, running, write_keys
 
 NAMESPACE = Namespace(tenant_id=TenantId("local"), agent_id=AgentId("me"), scope=Scope.SHARED)
-TARGET = 1.4
-WARM_UP = 100
+PRINCIPAL = Principal(tenant_id=NAMESPACE.tenant_id, agent_id=NAMESPACE.agent_id)
+TARGET, GROWTH_TARGET = 1.4, 2.0
+#: Round trips of the default depth 2, and of depth 3.
+TRIPS_TARGET = {2: 4, 3: 5}
+#: Most queries whose round trips at depth 3 are counted.
+DEEP_QUERIES = 50
 
 
-@dataclass(kw_only=True)
-class Post:
-    """One connection that stays open."""
-
-    url: str
-    path: str
-    headers: dict[str, str]
-
-    def __post_init__(self) -> None:
-        place = urlsplit(self.url)
-        self._connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=30)
-
-    def __call__(self, body: bytes) -> Any:
-        self._connection.request("POST", self.path, body, self.headers)
-        response = self._connection.getresponse()
-        answer = json.loads(response.read())
-        if response.status != 200:
-            raise RuntimeError(f"{self.path} answered {response.status}: {answer}")
-        return answer
-
-
-@dataclass(frozen=True, kw_only=True)
-class RawSearch:
-    """What the service asks of the engine, asked by hand."""
-
-    embedder: Embedder
-    post: Post
-    names: IndexNames
-
-    def __call__(self, text: str) -> None:
-        vector = self.embedder.embed_query(text).tolist()
-        depth = SearchSettings().candidates
-        filters = SearchFilters()
-        bodies = {
-            Index.DOCUMENTS: keyword_body(text, filters, size=depth),
-            Index.CHUNKS: vector_body(vector, filters, size=depth, doc_ids=None),
-        }
-        answer = self.post(b"".join(self._lines(index, body) for index, body in bodies.items()))
-        if any("error" in response for response in answer["responses"]):
-            raise RuntimeError(str(answer)[:500])
-
-    def _lines(self, index: Index, body: dict[str, Any]) -> bytes:
-        tenant = NAMESPACE.tenant_id
-        header = {"index": self.names.alias(index, tenant), "routing": tenant}
-        header_line = json.dumps(header | {"allow_partial_search_results": False})
-        principal = Principal(tenant_id=tenant, agent_id=NAMESPACE.agent_id)
-        return f"{header_line}\n{json.dumps(guarded_body(body, principal))}\n".encode()
-
-
-def timed(side: Callable[[str], object], text: str) -> float:
-    start = time.perf_counter()
-    side(text)
-    return (time.perf_counter() - start) * 1_000
-
-
-def in_turns(
-    service: Callable[[str], object], raw: Callable[[str], object], count: int
-) -> dict[str, list[float]]:
-    taken: dict[str, list[float]] = {"service": [], "raw": []}
-    for number in range(WARM_UP + count):
-        text = query(number)
-        sides = [("service", service), ("raw", raw)]
-        for name, side in sides if number % 2 else sides[::-1]:
-            spent = timed(side, text)
-            if number >= WARM_UP:
-                taken[name].append(spent)
-    return taken
-
-
-def summary(milliseconds: list[float]) -> dict[str, float]:
-    cuts = statistics.quantiles(milliseconds, n=20)
-    return {"p50_ms": round(statistics.median(milliseconds), 2), "p95_ms": round(cuts[18], 2)}
-
-
-def measure(addresses: Addresses, notes: int, queries: int) -> dict[str, Any]:
+def measure(addresses: Addresses, notes: int, queries: int, grow: int | None) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         vault = Path(folder) / "vault"
         write_vault(vault, notes)
         write_keys(Path(folder))
-        embedder = load_embedder(EmbedderSettings())
         pipeline = Pipeline(
             prefix=f"b{os.urandom(5).hex()}",
             kafka_servers=addresses.kafka_servers,
@@ -134,63 +61,94 @@ def measure(addresses: Addresses, notes: int, queries: int) -> dict[str, Any]:
             data_dir=Path(folder),
             vaults=[{"name": "bench", "path": str(vault)}],
         )
+        embedder = load_embedder(EmbedderSettings())
         try:
-            chunks = asyncio.run(fill_index(pipeline, vault, notes, NAMESPACE, embedder))
+            chunks = asyncio.run(_fill(pipeline, vault, notes, embedder))
             with running(pipeline, "api"):
-                taken, steps, ranked = _ask(pipeline, embedder, queries)
+                figures = _figures(pipeline, embedder, queries)
+                if grow is not None:
+                    figures |= _growth(pipeline, vault, notes, grow, queries, embedder, figures)
                 pipeline.stop()
         finally:
             asyncio.run(clean_up(pipeline, topics=False))
-    service, raw = summary(taken["service"]), summary(taken["raw"])
-    ratio = service["p50_ms"] / raw["p50_ms"]
-    return {
-        "ratio": round(ratio, 3),
-        "target": TARGET,
-        "holds": ratio <= TARGET,
-        "ratio_p95": round(service["p95_ms"] / raw["p95_ms"], 3),
+    return figures | {
         "notes": notes,
         "chunks": chunks,
         "queries": queries,
-        "service": service,
-        "raw": raw,
-        "service_steps_mean_ms": steps,
-        "documents_ranked_mean": ranked,
         "vectors": "one real chunk per subject, the others around it (bench/filled.py)",
         "load_average": os.getloadavg()[0],
     }
 
 
-def _ask(
-    pipeline: Pipeline, embedder: Embedder, queries: int
-) -> tuple[dict[str, list[float]], dict[str, float], float]:
-    json_type = {"Content-Type": "application/json"}
-    search = Post(
-        url=pipeline.api_url, path="/v1/search", headers=json_type | {"Authorization": f"Bearer {KEY}"}
-    )
-    msearch = Post(
-        url=pipeline.opensearch_url, path="/_msearch", headers={"Content-Type": "application/x-ndjson"}
-    )
-
-    ranked: list[int] = []
-
-    def service(text: str) -> None:
-        answer = search(json.dumps({"query": text}).encode())
-        if len(answer["hits"]) < SearchSettings().page_size or any(
-            h["stale_excerpt"] for h in answer["hits"]
-        ):
-            raise RuntimeError("an answer is not what a user would get")
-        ranked.append(answer["candidates"])
-
-    raw = RawSearch(embedder=embedder, post=msearch, names=IndexNames(prefix=pipeline.prefix))
-    taken = in_turns(service, raw, queries)
-    steps = {step: _mean(pipeline, step) for step in ("embed", "recall", "excerpts")}
-    return taken, steps, round(statistics.mean(ranked), 1)
+async def _fill(pipeline: Pipeline, vault: Path, notes: int, embedder: Embedder) -> int:
+    chunks = await fill_index(pipeline, vault, notes, NAMESPACE, embedder)
+    gate = open_gate(pipeline)
+    try:
+        await weave(gate, range(notes), notes, NAMESPACE)
+        await write_names(gate, notes, NAMESPACE, version=1)
+        await gate.refresh()
+    finally:
+        await gate.close()
+    return chunks
 
 
-def _mean(pipeline: Pipeline, step: str) -> float:
-    name = "hopline_search_step_seconds"
-    total, count = (pipeline.metric("api", f'{name}_{part}{{step="{step}"}}') for part in ("sum", "count"))
-    return round(total / count * 1_000, 2)
+def _figures(pipeline: Pipeline, embedder: Embedder, queries: int) -> dict[str, Any]:
+    rig = Rig(pipeline=pipeline, principal=PRINCIPAL, embedder=embedder)
+    # As the service does: what the bench has loaded is no work of a replay.
+    gc.collect()
+    gc.freeze()
+    plain = both_sides(rig, "plain", first=0, count=queries)
+    graph = both_sides(rig, "graph", first=plain.next_query, count=queries)
+    deep = round_trips(rig, depth=3, first=0, count=min(queries, DEEP_QUERIES))
+    gc.unfreeze()
+    trips = {2: graph.round_trips_max, 3: max(deep)}
+    ratios = {"plain": plain.ratio, "graph": graph.ratio}
+    return {
+        "holds": all(ratio <= TARGET for ratio in ratios.values())
+        and all(trips[depth] <= most for depth, most in TRIPS_TARGET.items()),
+        "target": TARGET,
+        "plain": plain.figures,
+        "graph": graph.figures | {"round_trips_max_depth_3": trips[3]},
+    }
+
+
+def _growth(
+    pipeline: Pipeline,
+    vault: Path,
+    notes: int,
+    grow: int,
+    queries: int,
+    embedder: Embedder,
+    figures: dict[str, Any],
+) -> dict[str, Any]:
+    start = time.perf_counter()
+    chunks = asyncio.run(_grow(pipeline, vault, notes, grow, embedder))
+    filled = time.perf_counter() - start
+    rig = Rig(pipeline=pipeline, principal=PRINCIPAL, embedder=embedder)
+    large = growth_side(rig, first=10 * (queries + 1_000), count=queries)
+    growth = large["p95_ms"] / figures["graph"]["service"]["p95_ms"]
+    return {
+        "holds": figures["holds"] and growth <= GROWTH_TARGET,
+        "growth": {
+            "ratio_p95": round(growth, 3),
+            "target": GROWTH_TARGET,
+            "notes": grow,
+            "chunks_added": chunks,
+            "fill_seconds": round(filled),
+            "service": large,
+        },
+    }
+
+
+async def _grow(pipeline: Pipeline, vault: Path, notes: int, grow: int, embedder: Embedder) -> int:
+    gate = open_gate(pipeline)
+    try:
+        chunks = await grow_index(gate, vault, notes, grow, NAMESPACE, embedder)
+        await write_names(gate, grow, NAMESPACE, version=2)
+        await gate.refresh()
+    finally:
+        await gate.close()
+    return chunks
 
 
 def main() -> None:
@@ -199,11 +157,12 @@ def main() -> None:
     )
     parser.add_argument("--notes", type=int, default=10_000)
     parser.add_argument("--queries", type=int, default=300)
+    parser.add_argument("--grow", type=int, help="notes to grow to")
     add_arguments(parser)
     arguments = parser.parse_args()
     with engines(arguments) as addresses:
-        report = Report(name="query", figures=measure(addresses, arguments.notes, arguments.queries))
-    report.finish()
+        figures = measure(addresses, arguments.notes, arguments.queries, arguments.grow)
+    Report(name="query", figures=figures).finish()
 
 
 if __name__ == "__main__":
