@@ -8,7 +8,7 @@ from typing import Any, Final
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from search_api.graph.model import Subgraph
+from search_api.graph.model import GRAPH_PARTS, Subgraph
 from search_api.ranking_settings import GraphRanking
 from search_api.retrieval.candidates import Candidate, DocumentView, Ranking
 from search_api.retrieval.graphing import (
@@ -36,6 +36,7 @@ RULES = st.fixed_dictionaries(
         "fusion": st.sampled_from(["weighted", "rrf"]),
         "turn_previous": st.floats(0, 1),
         "turn_next": st.floats(0, 1),
+        "stages_off": st.lists(st.sampled_from(["smooth", "normalise", *GRAPH_PARTS]), max_size=4).map(tuple),
     },
 )
 NAMED = st.dictionaries(st.sampled_from(DOCUMENTS), st.floats(0, 1), max_size=2)
@@ -83,6 +84,7 @@ def test_explain_gives_the_score_of_what_the_graph_gave(
             if candidate.doc_id in some
         }
         assert all(0 < reason["normalised"] <= 1 for reason in told.values())
+        assert not told.keys() & set(used.rules.stages_off)
 
 
 @settings(deadline=None)
@@ -94,6 +96,7 @@ def test_explain_gives_the_cosine_of_a_turn(
     previous, following = used.rules.turn_previous, used.rules.turn_next
     for candidate in run_stages(found, used)[0]:
         for reason in shown(candidate, used)["reasons"]:
+            assert not (reason["turns"] and "smooth" in used.rules.stages_off)
             if reason["turns"]:
                 own, before, behind = reason["turns"]
                 mixed = (own + before * previous + behind * following) / (1 + previous + following)
