@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
 
-from search_api.graph.chains import Chain, Way, starting_documents, starting_names, ways_of
+from search_api.graph.chains import Chain, Way, starting_documents, starting_names
 from search_api.graph.idf import idf
-from search_api.graph.model import LINK_KINDS, Edge, GraphRules, Seeds, Step, Subgraph
+from search_api.graph.kinds import EdgeKind
+from search_api.graph.model import LINK_KINDS, GraphRules, Seeds, Step, Subgraph
 
 #: Longest chain: document → name → document → name → document.
 STEPS_MAX = 4
+_NONE: Final[list[Chain]] = []
 
 
 def paths_to(
@@ -22,83 +26,87 @@ def paths_to(
     """
     starts = starting_documents(seeds, rules) | starting_names(subgraph, seeds, rules)
     ways = _ways(subgraph, rules)
-    best = _best_two(starts, ways)
+    wanted = dict.fromkeys(doc_ids)
+    best = _best_two(starts, ways, wanted)
     found: dict[str, tuple[Step, ...]] = {}
-    for doc_id in doc_ids:
+    for doc_id in wanted:
         chain = next((one for one in best.get(doc_id, ()) if one.start != doc_id), None)
         if chain is not None and chain.step is not None:
             found[doc_id] = chain.steps
     return found
 
 
-def _ways(subgraph: Subgraph, rules: GraphRules) -> dict[str, list[Way]]:
+def _ways(subgraph: Subgraph, rules: GraphRules) -> Mapping[str, Sequence[Way]]:
     keeps = 1.0 - rules.restart
+    turn = keeps * rules.session_link
+    links, names = (keeps, keeps * rules.backward), (keeps, keeps)
+    factors: dict[EdgeKind, tuple[float, float]] = {
+        **dict.fromkeys(LINK_KINDS, links),
+        "mention": names,
+        "relation": names,
+        "session": (turn, turn * rules.backward),
+    }
     telling = {name: idf(node.documents, subgraph.documents) for name, node in subgraph.names.items()}
-
-    def is_link(edge: Edge) -> bool:
-        return edge.kind in LINK_KINDS
-
-    def is_over_names(edge: Edge) -> bool:
-        return edge.kind in ("mention", "relation")
-
-    def is_session(edge: Edge) -> bool:
-        return edge.kind == "session"
-
-    links = ways_of(subgraph.edges, takes=is_link, forward=keeps, backward=keeps * rules.backward)
-    names = ways_of(subgraph.edges, takes=is_over_names, forward=keeps, backward=keeps)
-    turns = ways_of(
-        subgraph.edges,
-        takes=is_session,
-        forward=keeps * rules.session_link,
-        backward=keeps * rules.session_link * rules.backward,
-    )
-    joined: dict[str, list[Way]] = {}
-    for some in (links, names, turns):
-        for node, ways in some.items():
-            joined.setdefault(node, []).extend(
-                Way(way.end, way.worth * telling.get(way.end, 1.0), way.step) for way in ways
-            )
-    return joined
+    found: defaultdict[str, list[Way]] = defaultdict(list)
+    for edge in subgraph.edges:
+        source, target = edge.source, edge.target
+        if source == target or (ways := factors.get(edge.kind)) is None:
+            continue
+        if (worth := edge.weight * ways[0]) > 0:
+            found[source].append(Way(target, worth * telling.get(target, 1.0), Step(edge)))
+        if (worth := edge.weight * ways[1]) > 0:
+            found[target].append(Way(source, worth * telling.get(source, 1.0), Step(edge, backward=True)))
+    return found
 
 
-def _best_two(starts: Mapping[str, float], ways: Mapping[str, Sequence[Way]]) -> dict[str, list[Chain]]:
-    """Node → its best chains from two different seeds, best first.
+def _best_two(
+    starts: Mapping[str, float], ways: Mapping[str, Sequence[Way]], wanted: Collection[str]
+) -> dict[str, list[Chain]]:
+    """Node → its best chains from two different seeds, best first; whole for the `wanted` ones.
 
-    In rounds of one way each. No chain passes a node twice: without the round it would be worth more, or as much
-    and shorter.
+    In rounds of one way each; the last leads to wanted nodes alone. No chain passes a node twice: without the round
+    it would be worth more, or as much and shorter.
     """
     best = {seed: [Chain(score, seed)] for seed, score in starts.items()}
     level = best.copy()
-    for _ in range(STEPS_MAX):
+    for left in reversed(range(STEPS_MAX)):
         offered: dict[str, list[Chain]] = {}
         for node, chains in level.items():
             for way in ways.get(node, ()):
-                end = way.end
-                known = offered.get(end) or best.get(end, [])
+                end, keeps = way.end, way.worth
+                if left == 0 and end not in wanted:
+                    continue
+                known = offered.get(end) or best.get(end) or _NONE
                 for chain in chains:
-                    if len(known) == 2 and chain.worth * way.worth < known[1].worth:
+                    if len(known) == 2 and chain.worth * keeps < known[1].worth:
                         continue
                     kept = _two(known, chain.longer(way))
                     if kept is not known:
                         offered[end] = known = kept
-        level = {
-            node: [one for one in kept if one not in best.get(node, [])] for node, kept in offered.items()
-        }
+        level = {node: _unknown(kept, best.get(node, _NONE)) for node, kept in offered.items()}
         best |= offered
         if not level:
             break
     return best
 
 
+def _unknown(kept: list[Chain], before: list[Chain]) -> list[Chain]:
+    """The new ones: what was kept from before is the same object."""
+    return [one for one in kept if all(one is not other for other in before)]
+
+
 def _two(known: list[Chain], offered: Chain) -> list[Chain]:
     """`known` itself where the offer doesn't count."""
-    same = next((one for one in known if one.start == offered.start), None)
-    if same is not None and not offered.beats(same):
+    if not known:
+        return [offered]
+    start = offered.start
+    others = [one for one in known if one.start != start]
+    if len(others) < len(known):
+        same = known[0] if known[0].start == start else known[1]
+        if not offered.beats(same):
+            return known
+    elif len(others) == 2 and not offered.beats(others[1]):
         return known
-    others = [one for one in known if one is not same]
-    if len(others) == 2 and not offered.beats(others[1]):
-        return known
-    first, *rest = (
-        (offered, *others) if not others or offered.beats(others[0]) else (others[0], offered, *others[1:])
-    )
-    return [first, *rest[:1]]
+    if not others:
+        return [offered]
+    return [offered, others[0]] if offered.beats(others[0]) else [others[0], offered]

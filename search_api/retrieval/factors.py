@@ -145,7 +145,9 @@ def _age_days(facts: Facts, now: datetime) -> float | None:
 
 
 def _boost(facts: Facts, ranking: Ranking) -> float:
-    if not ranking.route.words and not ranking.route.times:
+    route = ranking.route
+    # Of a row of a chunk only its dates can be said: see `_boosts`.
+    if not route.times and not (route.words and isinstance(facts, DocumentView)):
         return 1.0
     boosts = dict(_boosts(facts, ranking))
     return _lifted(boosts) if boosts else 1.0
