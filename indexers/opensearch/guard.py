@@ -174,7 +174,7 @@ _SPECIAL: dict[str, Callable[[Mapping[str, Any], Principal, int], dict[str, Any]
 def _check_field_query(kind: str, value: Any) -> None:
     field, parameters = _single(value, kind)
     _check_field(field)
-    if isinstance(parameters, Mapping):
+    if type(parameters) is dict or isinstance(parameters, Mapping):
         _only(parameters, _FIELD_QUERIES[kind], kind)
 
 
@@ -219,15 +219,14 @@ def _check_field(field: str) -> None:
 
 
 def _single(value: Any, what: str) -> tuple[str, Any]:
-    count = len(_mapping(value, what))
-    if count != 1:
-        _refuse(f"{what} with {count} keys where one is due")
-    item: tuple[str, Any] = next(iter(value.items()))
-    return item
+    items = _mapping(value, what).items()
+    if len(items) != 1:
+        _refuse(f"{what} with {len(items)} keys where one is due")
+    return next(iter(items))
 
 
 def _mapping(value: Any, what: str) -> Mapping[str, Any]:
-    # A hop's query has hundreds of clauses, all dicts: for them the abstract class needn't be asked.
+    # A hop's query has hundreds of clauses, all dicts: for them no abstract class needs to be asked.
     if type(value) is not dict and not isinstance(value, Mapping):
         _refuse(f"{what} that is no object")
     found: Mapping[str, Any] = value

@@ -91,7 +91,7 @@ def chains_from(start: str, ways: Mapping[str, Sequence[Way]], *, depth: int) ->
 
 def best_few(scores: Mapping[str, float], size: int) -> list[tuple[str, float]]:
     """Those over 0, best first, ties by id."""
-    ranked = sorted((-min(1.0, score), node) for node, score in scores.items() if score > 0)
+    ranked = sorted([(-score if score < 1.0 else -1.0, node) for node, score in scores.items() if score > 0])
     return [(node, -score) for score, node in ranked[:size]]
 
 

@@ -26,12 +26,13 @@ def link_edge(row: LinkColumns, rules: GraphRules) -> Edge | None:
 
 
 def mention_edge(row: MentionColumns) -> Edge:
+    [source], [weight] = row.doc_id, row.weight
     return Edge(
-        source=row.doc_id[0],
+        source=source,
         target=name_node(row.label[0], row.key[0]),
         kind="mention",
-        weight=min(1.0, max(0.0, row.weight[0])),
-        said_by=row.doc_id[0],
+        weight=weight if 0.0 <= weight <= 1.0 else min(1.0, max(0.0, weight)),
+        said_by=source,
         version=row.version[0],
         key=row.name_id[0],
     )

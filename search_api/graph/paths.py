@@ -64,17 +64,19 @@ def _best_two(
 ) -> dict[str, list[Chain]]:
     """Node → its best chains from two different seeds, best first; whole for the `wanted` ones.
 
-    In rounds of one way each; the last leads to wanted nodes alone. No chain passes a node twice: without the round
-    it would be worth more, or as much and shorter.
+    In rounds of one way each; the last leads to wanted nodes alone, the one before it to what leads there too. No
+    chain passes a node twice: without the round it would be worth more, or as much and shorter.
     """
+    near = {*wanted, *(node for node, some in ways.items() if any(way.end in wanted for way in some))}
     best = {seed: [Chain(score, seed)] for seed, score in starts.items()}
     level = best.copy()
     for left in reversed(range(STEPS_MAX)):
         offered: dict[str, list[Chain]] = {}
+        within = (wanted, near)[left] if left < 2 else None
         for node, chains in level.items():
             for way in ways.get(node, ()):
                 end, keeps = way.end, way.worth
-                if left == 0 and end not in wanted:
+                if within is not None and end not in within:
                     continue
                 known = offered.get(end) or best.get(end) or _NONE
                 for chain in chains:
@@ -92,7 +94,10 @@ def _best_two(
 
 def _unknown(kept: list[Chain], before: list[Chain]) -> list[Chain]:
     """The new ones: what was kept from before is the same object."""
-    return [one for one in kept if all(one is not other for other in before)]
+    if not before:
+        return kept
+    first, last = before[0], before[-1]
+    return [one for one in kept if one is not first and one is not last]
 
 
 def _two(known: list[Chain], offered: Chain) -> list[Chain]:

@@ -102,6 +102,7 @@ def recomputed(name: str, given: Mapping[str, Any]) -> float:
             return _lifted(given["boosts"])
 
 
+@lru_cache(maxsize=4_096)
 def _above(floor: float, value: float) -> float:
     return floor + (1 - floor) * min(max(value, 0.0), 1.0)
 
