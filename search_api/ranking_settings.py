@@ -47,7 +47,7 @@ class GraphRanking(Section):
     session_mates_weight: GraphWeight = Field(
         0.5, description="Weight of a session's best turns for all of its."
     )
-    pagerank_weight: GraphWeight = Field(0.5, description="Weight of the random walk with restart.")
+    pagerank_weight: GraphWeight = Field(0.2, description="Weight of the random walk with restart.")
     hop_weight: GraphWeight = Field(1.0, description="Weight of the links of the best hits.")
     seeds: Cap = Field(_RULES.seeds, description="Hits from which the expansion starts.")
     edges_max: int = Field(_RULES.edges_max, ge=0, le=20_000, description="Edges read in one search.")
@@ -98,6 +98,7 @@ class GraphRanking(Section):
     name_mass: Weight = Field(_RULES.name_mass, description="Start at a named entity.")
     link_share: Share = Field(_RULES.link_share, description="Share of a document's mass for its links.")
     hop_parents: Few = Field(_RULES.hop_parents, description="Best hits whose links are followed.")
+    hop_fan: int = Field(_RULES.hop_fan, ge=1, le=1_000, description="Links of a hit that count whole.")
     hop_base: Share = Field(_RULES.hop_base, description="Of a link of a best hit.")
     hop_floor: Share = Field(_RULES.hop_floor, description="Share of it that needs no recall score.")
 
@@ -125,6 +126,13 @@ class RankingRules(Section):
     turn_next: Share = Field(0.3, description="Share of the next turn's cosine in a turn's.")
     keyword_floor: float = Field(
         KEYWORD_FLOOR, gt=0, le=1_000, description="BM25 scores are divided by max(best, floor)."
+    )
+    keyword_word_floor: float = Field(
+        2.5,
+        ge=0,
+        le=1_000,
+        description="That floor for each word of the query: what one word gives where it is found well. A list whose "
+        "best holds few of the words (another language) is not lifted to 1.",
     )
     names_floor: float = Field(
         1.0, gt=0, le=1_000, description="Scores of the entities leg are divided by max(best, floor)."

@@ -13,12 +13,13 @@ def forward_hop(
 ) -> list[Reached]:
     """`scores`: what the documents have so far, any scale; all as shares of the best one, the top few are parents.
 
-    raw = hop_base × (hop_floor + (1 − hop_floor) × own recall score) × the parent's share × weight of the link, where
-    the best parent counts: a link lifts a document up to there and no further, so value = raw − own share.
+    raw = hop_base × (hop_floor + (1 − hop_floor) × own recall score) × the parent's share × weight of the link ×
+    min(1, hop_fan / links of the parent), where the best parent counts: a link lifts a document up to there and no
+    further, so value = raw − own share. The more a page links to, the less one of its links says of the question.
     A parent is reached from other parents. Sorted by id.
     """
     shares = shares_of(scores)
-    parents = dict(best_few(shares, rules.hop_parents))
+    parents = _fanned(subgraph, dict(best_few(shares, rules.hop_parents)), rules)
     best: dict[str, tuple[tuple[float, str, str], Edge]] = {}
     for edge in subgraph.edges:
         share = parents.get(edge.source, 0.0) if edge.kind in LINK_KINDS else 0.0
@@ -35,6 +36,19 @@ def forward_hop(
         for doc_id, (rank, edge) in sorted(best.items())
         if (value := -rank[0] - shares.get(doc_id, 0.0)) > 0
     ]
+
+
+def _fanned(subgraph: Subgraph, parents: Mapping[str, float], rules: GraphRules) -> dict[str, float]:
+    """Shares of the parents, each for one of its links."""
+    linked: dict[str, set[str]] = {parent: set() for parent in parents}
+    for edge in subgraph.edges:
+        if edge.kind in LINK_KINDS and edge.source in linked:
+            linked[edge.source].add(edge.target)
+    return {
+        parent: share * min(1.0, rules.hop_fan / len(linked[parent]))
+        for parent, share in parents.items()
+        if linked[parent]
+    }
 
 
 def shares_of(scores: Mapping[str, float]) -> dict[str, float]:

@@ -76,8 +76,11 @@ class GraphRules:
     name_mass: float = 1.0
     #: Share of a document's mass that goes over its links; the rest goes over its names.
     link_share: float = 0.5
-    # hop: up to hop_base × (hop_floor + (1 − hop_floor) × own recall score) × the parent's share × weight of the edge
+    # hop: up to hop_base × (hop_floor + (1 − hop_floor) × own recall score) × the parent's share × weight of the edge,
+    # and less for one of many links
     hop_parents: int = 4
+    #: Links of a parent that each count whole; of more each counts less.
+    hop_fan: int = 3
     hop_base: float = 1.0
     hop_floor: float = 0.5
 

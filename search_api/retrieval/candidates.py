@@ -180,6 +180,8 @@ class Ranking:
     cosine_floor: float
     source_ranks: Mapping[str, int]
     route: Route
+    #: Words of the query that the keyword parts asked for.
+    words: int = 0
     #: Documents that pass the request's filters; None: the recall has filtered already.
     allowed: frozenset[str] | None = None
 

@@ -63,7 +63,8 @@ def _score_rule(
     if name[1] == "vector":
         rule, found = VECTOR_RULE, scores.normalise_vector(raw, cosine_floor=ranking.cosine_floor)
     elif name[1] == "keyword":
-        rule, found = KEYWORD_RULE, scores.normalise_keyword(raw, floor=rules.keyword_floor)
+        floor = max(rules.keyword_floor, rules.keyword_word_floor * ranking.words)
+        rule, found = KEYWORD_RULE, scores.normalise_keyword(raw, floor=floor)
     else:
         rule, found = NAMES_RULE, scores.normalise_keyword(raw, floor=rules.names_floor)
     return rule, {key: (value, found.scale) for key, value in found.scores.items()}

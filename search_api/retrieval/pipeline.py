@@ -27,6 +27,7 @@ from search_api.retrieval.graphing import (
 )
 from search_api.retrieval.legs import Asked, list_weights
 from search_api.retrieval.look_up import LookUp
+from search_api.retrieval.queries import fit_words, telling_words
 from search_api.retrieval.query_vectors import QueryVectors
 from search_api.retrieval.recall import Recall, Recalled
 from search_api.retrieval.router import Names, Route, names_in, route
@@ -75,6 +76,7 @@ class Retrieval:
             cosine_floor=self._vectors.embedder.cosine_floor,
             source_ranks=self._source_ranks,
             route=asked.route,
+            words=len(telling_words(fit_words(request.query).text)),
             allowed=recalled.allowed,
         )
         fused, before = run_stages(recalled.candidates, ranking, FUSION)

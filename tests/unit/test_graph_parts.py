@@ -141,6 +141,15 @@ def test_the_links_of_the_best_are_lifted_towards_them_by_their_own_score_too() 
     assert [(one.doc_id, one.value, one.raw) for one in lower] == [("b", 0.25, 0.5), ("c", 0.5, 0.5)]
 
 
+def test_one_of_many_links_says_less() -> None:
+    """Of a page with six links each counts half where three count whole."""
+    many = subgraph([link("a", target) for target in "bcdefg"])
+    few = subgraph([link("a", target) for target in "bcd"])
+    rules, seeds = GraphRules(hop_fan=3), Seeds(documents={})
+    assert set(values(forward_hop(many, {"a": 1.0}, seeds, rules)).values()) == {0.25}
+    assert set(values(forward_hop(few, {"a": 1.0}, seeds, rules)).values()) == {0.5}
+
+
 def test_a_session_is_worth_what_its_best_turns_are() -> None:
     sessions = {"a": "monday", "b": "monday", "c": "monday", "d": "monday", "e": "friday"}
     scores = {"a": 0.9, "b": 0.6, "c": 0.3, "d": 0.1, "e": 0.6, "f": 1.0}

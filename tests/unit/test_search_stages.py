@@ -221,6 +221,14 @@ def test_c18_odd_lists_through_the_stages() -> None:
     assert [(c.doc_id, c.score) for c in ranked] == [("good", 0.3), ("half", 0.15), ("minus", 0), ("nan", 0)]
 
 
+def test_a_list_that_holds_few_words_of_a_query_is_not_lifted_for_being_the_best_there_is() -> None:
+    """Four words at 2.5 each: what holds one of them is no good match, whatever others hold."""
+    rules = ranking(**DOCUMENTS_ALONE, keyword_word_floor=2.5)
+    [of_one], _ = run_stages([by_words("a", 5.0)], replace(rules, words=1))
+    [of_four], _ = run_stages([by_words("a", 5.0)], replace(rules, words=4))
+    assert (of_one.score, of_four.score) == (0.5, 0.25)
+
+
 def test_no_weights_at_all_are_equal_weights() -> None:
     none = ranking(**(DOCUMENTS_ALONE | {"keyword_weight": 0.0, "vector_weight": 0.0}))
     ranked, _ = run_stages([by_words("a", 9), by_vector("a", 0.99)], none)
