@@ -20,8 +20,8 @@ class PinnedThread:
     """
 
     def __init__(self, cores: tuple[int, ...], *, section: str = "embedder") -> None:
-        allowed = os.sched_getaffinity(0)
-        if not set(cores) <= allowed:
+        # Not every system can pin threads: without cores it isn't asked.
+        if cores and not set(cores) <= (allowed := os.sched_getaffinity(0)):
             raise ConfigurationError(
                 f"HOPLINE_{section.upper()}__CPU_AFFINITY names cores {list(cores)}; "
                 f"this process may use {sorted(allowed)}"

@@ -27,7 +27,8 @@ Weight = Annotated[float, Field(ge=0, le=10)]
 GraphWeight = Annotated[float, Field(ge=0, le=3)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Boost = Annotated[float, Field(ge=0, le=0.5)]
-Cap = Annotated[int, Field(ge=0, le=1_000)]
+#: A request may ask for no more: the walk runs between other requests, on one thread.
+Cap = Annotated[int, Field(ge=0, le=200)]
 Few = Annotated[int, Field(ge=0, le=100)]
 
 
@@ -50,19 +51,19 @@ class GraphRanking(Section):
     pagerank_weight: GraphWeight = Field(0.2, description="Weight of the random walk with restart.")
     hop_weight: GraphWeight = Field(1.0, description="Weight of the links of the best hits.")
     seeds: Cap = Field(_RULES.seeds, description="Hits from which the expansion starts.")
-    edges_max: int = Field(_RULES.edges_max, ge=0, le=20_000, description="Edges read in one search.")
+    edges_max: int = Field(_RULES.edges_max, ge=0, le=5_000, description="Edges read in one search.")
     frontier_max: Cap = Field(_RULES.frontier_max, description="Nodes whose edges a later hop reads.")
     names_max: Cap = Field(_RULES.names_max, description="Names whose edges a later hop reads.")
     links_from_max: Cap = Field(_RULES.links_from_max, description="Links of one document.")
     links_to_max: Cap = Field(_RULES.links_to_max, description="Links to one document.")
     names_per_document: Cap = Field(_RULES.names_per_document, description="Names of one document.")
     documents_per_name: Cap = Field(_RULES.documents_per_name, description="Documents of one name.")
-    links_page: int = Field(_RULES.links_page, ge=1, le=5_000, description="Rows of links of one hop.")
+    links_page: int = Field(_RULES.links_page, ge=1, le=2_000, description="Rows of links of one hop.")
     mentions_page: int = Field(
-        _RULES.mentions_page, ge=1, le=5_000, description="Rows of mentions of one hop."
+        _RULES.mentions_page, ge=1, le=2_000, description="Rows of mentions of one hop."
     )
     relations_page: int = Field(
-        _RULES.relations_page, ge=1, le=5_000, description="Rows of relations of one hop."
+        _RULES.relations_page, ge=1, le=2_000, description="Rows of relations of one hop."
     )
     hub_links: Cap = Field(_RULES.hub_links, description="Documents with more links to them are hubs.")
     wikilink: Share = Field(_RULES.wikilink, description="Weight of a wikilink's edge.")

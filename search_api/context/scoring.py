@@ -107,11 +107,16 @@ def _holding(
     for place in places:
         number = bisect_right(starts, place) - 1
         if number >= 0 and place < parts[number].end:
-            inside[number] = min(place, inside.get(number) or place)
+            inside[number] = min(place, _first(inside.get(number), place))
         else:
             outside.append(place)
     under: dict[int, int | None] = dict.fromkeys(below.parts_under(outside))
     return under | inside
+
+
+def _first(known: int | None, place: int) -> int:
+    """A word at the very start stands at 0."""
+    return place if known is None else known
 
 
 class _Sections:

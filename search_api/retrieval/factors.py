@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from indexers.domain.sources import RANK_MAX, UNKNOWN
 from search_api.retrieval.candidates import Candidate, DocumentView, Facts, Ranking
 
-#: More than all other evidence can give: shares add up to 1, the graph's seven weights are at most 3 each, and the
-#: four boosts at most double each. So such a hit stands before every other.
+#: More than all other evidence can give: shares add up to 1, the graph's parts give at most 3 each, `hop` three times
+#: the best sum, and four boosts half as much again each. So such a hit stands before every other.
 EXACT_WEIGHT: Final = 1_000.0
 #: In the order of multiplication; the stages of the same names.
 FACTORS: Final = ("health", "source", "recency", "validity", "boost")

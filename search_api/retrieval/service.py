@@ -104,7 +104,7 @@ class SearchService:
         # Most of these are on the page whatever the look-up finds: their files can be read meanwhile.
         near = [c for c in behind(found.known, after)[:size] if is_stood_by(c)]
         showing = _Showing(found=found, words=QueryWords.of(request.query))
-        reading = asyncio.ensure_future(self._hits(near, showing))
+        reading = asyncio.ensure_future(self._excerpts(near, showing.words))
         try:
             page = await cut_page(found, after, size)
             with found.steps.timed("excerpts"):
@@ -138,20 +138,23 @@ class SearchService:
     async def _in_order(
         self,
         shown: Sequence[Candidate],
-        reading: Awaitable[Mapping[str, HitAnswer]],
+        reading: Awaitable[Mapping[str, ShownExcerpt | Unread]],
         read: Collection[str],
         showing: _Showing,
     ) -> list[HitAnswer]:
-        """The hits that are being read already (`read`), and the others."""
-        others = self._hits([c for c in shown if c.doc_id not in read], showing)
+        """As the page has them: the look-up may have changed scores since their files (`read`) began to be read."""
+        others = self._excerpts([c for c in shown if c.doc_id not in read], showing.words)
         known, more = await asyncio.gather(reading, others)
-        return [known[c.doc_id] if c.doc_id in known else more[c.doc_id] for c in shown]
+        texts = {**more, **known}
+        return [self._hit(candidate, texts[candidate.doc_id], showing) for candidate in shown]
 
-    async def _hits(self, shown: Sequence[Candidate], showing: _Showing) -> dict[str, HitAnswer]:
+    async def _excerpts(
+        self, shown: Sequence[Candidate], words: QueryWords
+    ) -> dict[str, ShownExcerpt | Unread]:
         """By document. Reads the files of this page only."""
-        jobs = [(_row(candidate), self._excerpt_of(candidate, showing.words)) for candidate in shown]
+        jobs = [(_row(candidate), self._excerpt_of(candidate, words)) for candidate in shown]
         texts = await self._library.apply_all(jobs, max_bytes=self._text_max_bytes)
-        return {c.doc_id: self._hit(c, found, showing) for c, found in zip(shown, texts, strict=True)}
+        return {candidate.doc_id: found for candidate, found in zip(shown, texts, strict=True)}
 
     def _excerpt_of(self, candidate: Candidate, words: QueryWords) -> Callable[[FileText], ShownExcerpt]:
         return lambda file: show(file.text, words, candidate, max_chars=self._settings.excerpt_max_chars)

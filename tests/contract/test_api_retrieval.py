@@ -22,7 +22,11 @@ from tests.ranked import EVEN, recomputed
 pytestmark = [pytest.mark.engines, pytest.mark.asyncio(loop_scope="module")]
 
 ME = principal("acme")
-GRAPH_ALL = {"graph": {f"{part}_weight": 0.3 for part in GRAPH_PARTS}}
+#: Every part, from every hit, wherever the defaults rank it.
+GRAPH_ALL: dict[str, dict[str, Any]] = {
+    "graph": {f"{part}_weight": 0.3 for part in GRAPH_PARTS}
+    | {"seeds": 100, "session_seeds": 100, "hop_parents": 100, "hop_floor": 1.0}
+}
 NOTES = {
     "quay.md": "# Saltmarsh quay\n\nThe quay is mended by [[crew roster]] each spring.\n",
     "crew roster.md": "# Crew roster\n\nSee [[wages/ledger]] for what each of them earns.\n",
@@ -79,8 +83,10 @@ async def say(service: Service, key: str, documents: dict[str, float], home: Any
 
 
 async def explained(service: Service, query: str, **request: Any) -> dict[str, Any]:
-    """Every answer of these tests recomputes."""
+    """Every answer of these tests recomputes, and stands in the order of its scores."""
     answer = await service.search(ME, query, explain=True, **({"page_size": 100} | request))
+    order = [(-hit["score"], hit["doc_id"]) for hit in answer["hits"]]
+    assert order == sorted(order)
     for hit in answer["hits"]:
         assert recomputed(hit, answer["trace"]["cosine_floor"]) == hit["score"]
     return answer
