@@ -154,10 +154,10 @@ async def test_what_cannot_be_read_is_never_deleted(vault: Watched, monkeypatch:
             raise PermissionError(13, "Permission denied", path)
         return scandir(path)
 
-    def locked(path: str, flags: int, mode: int = 0o777) -> int:
+    def locked(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
         if str(path).endswith("locked.md"):
             raise PermissionError(13, "Permission denied", path)
-        return opened(path, flags, mode)
+        return opened(path, flags, mode, dir_fd=dir_fd)
 
     monkeypatch.setattr("os.scandir", shut)
     monkeypatch.setattr("os.open", locked)
