@@ -12,6 +12,7 @@ from typing import Any
 import faust
 from faust.types import EventT
 
+from streams.assignor import EvenAssignor
 from streams.batch import Record, split_by_bytes
 from streams.connect import KafkaConnection
 from streams.context import AgentSpec
@@ -81,6 +82,7 @@ def app_options(spec: AgentSpec, folder: str) -> dict[str, Any]:
         # must see all events of a document. With 0 here (and no tables) Faust takes a round robin over all
         # partitions instead, which tears them apart.
         "table_standby_replicas": 1,
+        "PartitionAssignor": EvenAssignor,
         # Records wait in three places: what was fetched (1 MiB a partition), this queue, and the batches in work.
         # A queue of one batch is enough to never starve the stage; a queue of 4,096 (the default) of records of
         # 350 kB each would be 1.4 GB.
