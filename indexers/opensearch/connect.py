@@ -16,11 +16,13 @@ from opensearchpy.exceptions import ConnectionError as Unreachable
 from opensearchpy.exceptions import ConnectionTimeout, TransportError
 
 from indexers.errors import Away, ConfigurationError, RefusedRequest, Transient
-from indexers.opensearch.http import HttpClient, HttpHost
+from indexers.opensearch.http import AnswerGivenUp, HttpClient, HttpHost
 from indexers.settings import OpenSearchSettings
 
 T = TypeVar("T")
 Method = Literal["GET", "POST", "PUT", "DELETE"]
+#: The ends of paths whose POST changes nothing.
+_READS = frozenset({"_search", "_msearch", "_mget"})
 TRANSIENT_STATUS = frozenset({429, 500, 502, 503, 504})
 #: Set by the connection for the error that it is about to raise, in the same task.
 _retry_after: ContextVar[float | None] = ContextVar("retry_after", default=None)
@@ -59,12 +61,21 @@ class _Connection(AIOHttpConnection):
         try:
             async with asyncio.timeout(self.timeout if timeout is None else timeout):
                 answer = await self._http.ask(
-                    method, target, {**self.headers, **(headers or {})}, body or b""
+                    method,
+                    target,
+                    {**self.headers, **(headers or {})},
+                    body or b"",
+                    is_read=url.rpartition("/")[2] in _READS,
                 )
         except TimeoutError as fault:
             raise ConnectionTimeout("TIMEOUT", str(fault), fault) from fault
+        except AnswerGivenUp as fault:
+            msg = f"OpenSearch was heard only in part: {fault}"
+            raise Transient(msg) from fault
         except OSError as fault:
             raise Unreachable("N/A", str(fault), fault) from fault
+        except ValueError as fault:
+            raise RefusedRequest(HTTPStatus.BAD_REQUEST, "invalid_request", str(fault)) from fault
         if not 200 <= answer.status < 300 and answer.status not in ignore:
             asked = answer.headers.get("retry-after", "")
             _retry_after.set(float(asked) if asked.isdecimal() else None)

@@ -1,124 +1,14 @@
-"""HTTP/1.1 answers in whatever pieces, and connections that are used again, given up and limited."""
+"""HTTP/1.1 requests as they go out; connections that are used again, given up and limited."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from itertools import pairwise
+from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from indexers.opensearch.http import HttpClient, HttpHost
-from indexers.opensearch.http_answer import AnswerReader, HttpAnswer
-
-SIZED = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\nhello"
-CHUNKED = (
-    b"HTTP/1.1 201 Created\r\nTransfer-Encoding: Chunked\r\n\r\n"
-    b"4\r\nhell\r\n1;name=value\r\no\r\n0\r\nTrailer: x\r\n\r\n"
-)
-INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n" + SIZED
-NO_BODY = b"HTTP/1.1 204 No Content\r\n\r\n"
-TWICE = b"HTTP/1.1 200 OK\r\nWarning: a\r\nwarning:  b \r\ncontent-length: 0\r\n\r\n"
-JSON = {"content-type": "application/json", "content-length": "5"}
-
-
-@pytest.mark.parametrize(
-    ("raw", "answer"),
-    [
-        (SIZED, HttpAnswer(status=200, headers=JSON, body=b"hello")),
-        (CHUNKED, HttpAnswer(status=201, headers={"transfer-encoding": "Chunked"}, body=b"hello")),
-        (INTERIM, HttpAnswer(status=200, headers=JSON, body=b"hello")),
-        (NO_BODY, HttpAnswer(status=204, headers={}, body=b"")),
-        (TWICE, HttpAnswer(status=200, headers={"warning": "a, b", "content-length": "0"}, body=b"")),
-    ],
-    ids=["sized", "chunked", "interim", "no body", "a header twice"],
-)
-@given(data=st.data())
-def test_an_answer_is_read_in_whatever_pieces(data: st.DataObject, raw: bytes, answer: HttpAnswer) -> None:
-    cuts = data.draw(st.sets(st.integers(1, len(raw) - 1), max_size=8)) if len(raw) > 1 else set()
-    reader = AnswerReader()
-    places = [0, *sorted(cuts), len(raw)]
-    found = [reader.feed(raw[start:end]) for start, end in pairwise(places)]
-    assert found == [*[None] * len(cuts), answer]
-    assert reader.may_go_on
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"SSH-2.0-OpenSSH_9.6\r\n\r\n",
-        b"HTTP/2 200\r\n\r\n",
-        b"HTTP/1.1 2x0 OK\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nno header\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\n folded: x\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
-        b"x" * 70_000,
-    ],
-)
-def test_what_is_no_answer_is_refused(raw: bytes) -> None:
-    with pytest.raises(ValueError, match=r"answer"):
-        AnswerReader().feed(raw)
-
-
-def test_the_end_of_the_connection_ends_a_body_of_no_length_and_no_other() -> None:
-    endless = AnswerReader()
-    assert endless.feed(b"HTTP/1.0 200 OK\r\n\r\nab") is None
-    assert endless.feed(b"c") is None
-    assert endless.end() == HttpAnswer(status=200, headers={}, body=b"abc")
-    assert not endless.may_go_on
-    for part in (b"", b"HTTP/1.1 2", SIZED[:-1], CHUNKED[:-1]):
-        reader = AnswerReader()
-        assert reader.feed(part) is None
-        assert reader.end() is None
-
-
-def test_an_answer_without_body_or_with_more_behind_it() -> None:
-    head = AnswerReader(has_body=False)
-    answer = head.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
-    assert (answer and answer.body, head.may_go_on) == (b"", True)
-    followed = AnswerReader()
-    assert followed.feed(SIZED + b"x") is not None
-    assert not followed.may_go_on
-
-
-Handler = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
-
-
-@asynccontextmanager
-async def client_of(handler: Handler, *, limit: int = 2) -> AsyncIterator[tuple[HttpClient, list[bytes]]]:
-    """A client of a server that hands each request's bytes to `handler`; and what came, a connection an entry."""
-    connections: list[bytes] = []
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        number = len(connections)
-        connections.append(b"")
-        try:
-            while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                size = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-                request = head + await reader.readexactly(size)
-                connections[number] += request
-                await handler(request, writer)
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    client = HttpClient(HttpHost(name="127.0.0.1", port=server.sockets[0].getsockname()[1]), limit=limit)
-    try:
-        yield client, connections
-    finally:
-        await client.close()
-        server.close()
-        await server.wait_closed()
+from indexers.opensearch.http import AnswerGivenUp, HttpClient, HttpHost
+from tests.answering import SIZED, client_of
 
 
 async def answering(_request: bytes, writer: asyncio.StreamWriter) -> None:
@@ -200,6 +90,105 @@ async def test_only_an_idempotent_request_is_repeated_when_an_idle_connection_wa
             with pytest.raises(ConnectionError):
                 await client.ask(method, "/", {}, b"")
         assert seen == 1 + times
+
+
+async def test_a_post_that_only_reads_is_repeated_too_and_once() -> None:
+    seen = 0
+
+    async def first_alone(_request: bytes, writer: asyncio.StreamWriter) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == 1:
+            writer.write(SIZED)
+        else:
+            writer.transport.abort()
+
+    async with client_of(first_alone) as (client, connections):
+        await client.ask("GET", "/", {}, b"")
+        with pytest.raises(ConnectionError):
+            await client.ask("POST", "/_msearch", {}, b"", is_read=True)
+        assert (seen, len(connections)) == (3, 2)
+
+
+async def test_a_read_whose_answer_had_begun_is_not_repeated() -> None:
+    answers = [SIZED, b"HTTP/1.1 100 Continue\r\n\r\n"]
+
+    async def cut_short(_request: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(answers.pop(0))
+        if not answers:
+            writer.close()
+
+    async with client_of(cut_short) as (client, connections):
+        await client.ask("GET", "/", {}, b"")
+        with pytest.raises(ConnectionError):
+            await client.ask("POST", "/_search", {}, b"", is_read=True)
+        assert len(connections) == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "sent"), [("/naïve/ü?q=ß%20x", b"/na%C3%AFve/%C3%BC?q=%C3%9F%20x"), ("/a?b=[c]", b"/a?b=[c]")]
+)
+async def test_a_target_goes_out_in_ascii(target: str, sent: bytes) -> None:
+    async with client_of(answering) as (client, connections):
+        await client.ask("GET", target, {}, b"")
+        assert connections[0].split(b" ")[1] == sent
+
+
+@pytest.mark.parametrize(
+    ("target", "headers", "said"),
+    [
+        ("/a\r\nX: y", {}, "no request can be made for '/a"),
+        ("/a b", {}, "no request can be made for '/a b'"),
+        ("", {}, "no request can be made for ''"),
+        ("/\ud800", {}, "no request can be made for '/"),
+        ("/", {"authorization": "secret\r\nX: y"}, "the header 'authorization' of a request can't be sent"),
+        ("/", {"a": "b\0"}, "the header 'a' of a request can't be sent"),
+        ("/", {"a": "\u2603"}, "the header 'a' of a request can't be sent"),
+        ("/", {"a\nb": "c"}, "the header 'a.*b' of a request can't be sent"),
+        ("/", {"a:": "c"}, "the header 'a:' of a request can't be sent"),
+    ],
+)
+async def test_what_would_end_a_line_of_the_request_is_refused(
+    target: str, headers: dict[str, str], said: str
+) -> None:
+    async with client_of(answering) as (client, connections):
+        with pytest.raises(ValueError, match=said) as refused:
+            await client.ask("GET", target, headers, b"")
+        assert "secret" not in str(refused.value)
+        assert connections == []
+
+
+async def test_a_connection_is_given_up_when_the_answer_comes_before_the_request_is_sent() -> None:
+    """To close it in good order is to send the rest first, to a server that may never read it."""
+    body = b"x" * 32_000_000
+    answered, taken = asyncio.Event(), asyncio.get_running_loop().create_future()
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(SIZED.replace(b"200 OK", b"413 Content Too Large"))
+        await answered.wait()
+        read = 0
+        with suppress(ConnectionError):
+            while some := await reader.read(1_000_000):
+                read += len(some)
+        taken.set_result(read)
+        writer.close()
+
+    server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+    client = HttpClient(HttpHost(name="127.0.0.1", port=server.sockets[0].getsockname()[1]), limit=1)
+    answer = await client.ask("POST", "/_bulk", {}, body)
+    answered.set()
+    assert (answer.status, answer.body) == (413, b"hello")
+    assert await taken < len(body)
+    await client.close()
+    server.close()
+    await server.wait_closed()
+
+
+async def test_too_large_an_answer_is_given_up() -> None:
+    async with client_of(answering, answer_max_bytes=4) as (client, _):
+        with pytest.raises(AnswerGivenUp, match="the answer has more than 4 bytes"):
+            await client.ask("GET", "/", {}, b"")
 
 
 @pytest.mark.parametrize("part", [b"", SIZED[:-1], b"nonsense\r\n\r\n"])
