@@ -31,6 +31,8 @@ from search_api.retrieval.stages import (
 
 #: Beyond a page's size, candidates whose paths are read before the last order is known.
 _AHEAD: Final = 5
+#: So many times the rows of the request before, where a page is still short: a mass delete leaves hundreds in a row.
+_MORE: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +49,11 @@ async def cut_page(found: Found, after: SearchPosition | None, size: int) -> Pag
         ordered = await _order(found, after, size)
         rest = behind(ordered.ranked, after)
         shown: list[Candidate] = []
-        done = 0
+        done, more = 0, size + 1
         while len(shown) <= size and done < len(rest):
-            batch = rest[done : done + size + 1 - len(shown)]
+            batch = rest[done : done + more]
             done += len(batch)
+            more *= _MORE
             await found.look_up.read(c.doc_id for c in batch if c.document is None)
             shown += [c for c in (_with_row(found, c) for c in batch) if is_stood_by(c)]
         last = shown[size - 1] if len(shown) > size else None
