@@ -219,7 +219,7 @@ class _Expansion:
         def take_page(page: SearchPage) -> None:
             if cap and len(page.hits) >= body["size"]:
                 self.growth.truncated[cap] += 1
-            hits = queries.whole_nodes(page.hits, body["size"]) if whole else page.hits
+            hits = queries.whole_nodes(page.hits, body["size"] - 1) if whole else page.hits
             take([found.fields for found in hits])  # type: ignore[attr-defined]
 
         return GatedSearch(principal=self._principal, index=index, body=body, hit=hit), take_page

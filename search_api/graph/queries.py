@@ -3,8 +3,9 @@
 Fairness without a search per node: a hop asks for the edges to all its nodes at once, and the engine scores a `term`
 clause on these columns by its inverse document frequency (`use_similarity` in their mapping). By score alone, the
 edges of the least connected nodes come first, and once the page is full the engine skips a hub's thousands of rows
-without looking at them. What a full page holds of the last node is some part of its edges: `whole_nodes` leaves it
-out. How many rows other tenants have shifts only what a full page cuts.
+without looking at them. What a page holds of its last node may be some part of the node's edges, so one row more than
+a page is asked for: where it comes, `whole_nodes` leaves its node out. How many rows other tenants have shifts only
+what an overfull page cuts.
 """
 
 from __future__ import annotations
@@ -48,14 +49,14 @@ def links_to_body(doc_ids: Sequence[str], rules: GraphRules) -> dict[str, Any]:
     """Links to these documents; read with `whole_nodes`."""
     return {
         "query": _any_of(one_by_one("to_doc_id", doc_ids)),
-        "size": rules.links_page,
+        "size": rules.links_page + 1,
         **columns.LINKS,
     }
 
 
 def whole_nodes(hits: Sequence[SearchHit], size: int) -> Sequence[SearchHit]:
-    """Without the rows of the last node (or of all with as many), where the page was full: others may be missing."""
-    if len(hits) < size or not hits:
+    """At most `size`, without the node of the row behind them (or all with as many edges): others may be missing."""
+    if len(hits) <= size:
         return hits
     last = hits[-1].score
     return [hit for hit in hits if hit.score != last]
@@ -76,7 +77,7 @@ def mentions_of_body(keys: Sequence[str], rules: GraphRules) -> dict[str, Any]:
     room = max(_ROWS_MIN, _ROOM * rules.documents_per_name * len(keys))
     return {
         "query": _any_of(one_by_one("key", keys)),
-        "size": min(rules.mentions_page, room),
+        "size": min(rules.mentions_page, room) + 1,
         **columns.MENTIONS,
     }
 

@@ -323,6 +323,9 @@ async def test_of_a_document_with_a_hundred_links_to_it_so_many_are_walked_as_th
     few = await read(GraphRules(depth=1, hub_links=0))
     assert [edge.source for edge in few.edges] == sorted(world.id(f"x{n}.md") for n in range(100))[:40]
     assert few.truncated == {"edges_of_node": 60}
+    assert (await read(GraphRules(depth=1, hub_links=0, links_page=100))) == few
+    cut = await read(GraphRules(depth=1, hub_links=0, links_page=99))
+    assert (cut.edges, cut.truncated) == ((), {"links_page": 1})
 
 
 async def test_a_blocked_name_is_never_walked_and_a_row_of_an_older_version_says_nothing(gate: Gate) -> None:

@@ -292,11 +292,13 @@ def test_a_query_stays_below_the_engines_clauses() -> None:
     assert len(body["query"]["bool"]["should"]) == 900
 
 
-def test_a_full_page_is_read_without_the_node_that_it_cuts() -> None:
+def test_an_overfull_page_is_read_without_the_node_that_it_cuts() -> None:
     hits = [
         SearchHit(stored_id=f"t/{n}", score=score, seq_no=0, primary_term=1)
         for n, score in enumerate((3, 2, 1, 1))
     ]
-    assert whole_nodes(hits, 5) == hits
-    assert whole_nodes(hits, 4) == hits[:2]
+    assert whole_nodes(hits, 4) == hits
+    assert whole_nodes(hits, 3) == hits[:2]
+    assert whole_nodes(hits[:3], 2) == hits[:2]
+    assert whole_nodes(hits[2:], 2) == hits[2:]
     assert whole_nodes([], 0) == []
