@@ -18,10 +18,12 @@ from hopline.settings import Settings
 from indexers.domain.identity import AgentId, Principal, TenantId
 from indexers.errors import HoplineError, WrongUsage
 from indexers.settings import VaultRoot
+from indexers.vault.local import LocalVaultFiles
 from search_api.keys import generate_key, store_key
 
 TENANT = "eval"
 AGENT = "me"
+_PIECE_BYTES = 1_048_576
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,11 +140,23 @@ def require_same(manifest: Manifest, labelled: EvalSet) -> None:
 
 
 def fingerprint(labelled: EvalSet) -> str:
-    """SHA-256 of what is searched; of a vault: its paths."""
+    """SHA-256 of what is searched, read piece by piece. When a file was written counts for nothing."""
     digest = hashlib.sha256()
     if labelled.vault:
         for path in sorted(paths_of(labelled.vault)):
-            digest.update(f"{path}\0".encode())
+            digest.update(f"{path}\0{_hash_of(labelled.vault, path)}\0".encode())
     for passage in labelled.passages:
         digest.update(msgspec.json.encode(passage))
     return digest.hexdigest()
+
+
+def _hash_of(vault: Path, path: str) -> str:
+    try:
+        with LocalVaultFiles(vault).open(path) as file:
+            digest = hashlib.sha256()
+            while piece := file.read(_PIECE_BYTES):
+                digest.update(piece)
+            return digest.hexdigest()
+    except OSError as exc:
+        msg = f"{vault / path} can't be read: {exc.strerror}"
+        raise WrongUsage(msg) from exc

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tracemalloc
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from hopline.evaluation.homes import EvalHome, Manifest, prepare
+from hopline.evaluation.homes import EvalHome, Manifest, fingerprint, prepare, require_same
 from hopline.evaluation.processes import known_engines, require_idle, settings_of, stop_abandoned
 from hopline.evaluation.sets import EvalSet, Passage, Question
 from hopline.local.folders import StackFolders
@@ -99,3 +101,30 @@ def test_a_folder_in_use_is_left_alone(tmp_path: Path) -> None:
     write_whole(StackFolders(home.folder).state, left_by(ProcessMark.of(os.getpid())))
     with pytest.raises(WrongUsage, match="eval-1 is being evaluated just now"):
         require_idle(home)
+
+
+def test_what_was_kept_is_of_the_corpus_as_it_was(tmp_path: Path) -> None:
+    """A file of the same name and length with another text: the index holds what it said before."""
+    vault = tmp_path / "set" / "vault"
+    vault.mkdir(parents=True)
+    note = vault / "a.md"
+    note.write_text("The ferry leaves at nine.", encoding="utf-8")
+    labelled = EvalSet(name="set", folder=vault.parent, vault=vault, questions=(), gold={})
+    kept = msgspec.structs.replace(MANIFEST, fingerprint=fingerprint(labelled), complete=True)
+    require_same(kept, labelled)
+    os.utime(note, (0, 0))
+    require_same(kept, labelled)
+    note.write_text("The ferry leaves at five.", encoding="utf-8")
+    with pytest.raises(WrongUsage, match="'set' is another or has changed"):
+        require_same(kept, labelled)
+
+
+def test_a_large_corpus_is_compared_without_being_held(tmp_path: Path) -> None:
+    with (tmp_path / "a.md").open("wb") as file:
+        file.truncate(64_000_000)
+    labelled = EvalSet(name="set", folder=tmp_path, vault=tmp_path, questions=(), gold={})
+    tracemalloc.start()
+    fingerprint(labelled)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 4_000_000
