@@ -54,15 +54,23 @@ class NameRow(NamedTuple):
 async def rows_alike(
     gate: Gate, namespace: EntityNamespace, label: str, keys: Sequence[str]
 ) -> dict[str, list[NameRow]]:
-    """By key: the rows of names that `names.compare` doesn't call different, its own among them."""
+    """By key: the rows of names that `names.compare` doesn't call different, its own among them.
+
+    The first failure of a request ends the others, and is raised as it is.
+    """
     free = asyncio.Semaphore(REQUESTS_MAX)
 
     async def look_up(batches: Sequence[Sequence[str]]) -> list[dict[str, list[NameRow]]]:
         async with free:
             return await _rows_of_batches(gate, namespace, label, batches)
 
-    answers = await asyncio.gather(*map(look_up, chunks(_batches(keys, label), SEARCHES_MAX)))
-    return {key: rows for answer in answers for batch in answer for key, rows in batch.items()}
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            parts = chunks(_batches(keys, label), SEARCHES_MAX)
+            running = [tasks.create_task(look_up(part)) for part in parts]
+    except ExceptionGroup as faults:
+        raise faults.exceptions[0] from None
+    return {key: rows for task in running for batch in task.result() for key, rows in batch.items()}
 
 
 def _query(namespace: EntityNamespace, label: str, keys: Iterable[str]) -> Query:
