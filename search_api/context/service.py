@@ -24,6 +24,7 @@ from search_api.context.requests import ContextRequest
 from search_api.context.scoring import Sought, Span
 from search_api.context.settings import ContextSettings
 from search_api.context.units import Outline, outline
+from search_api.graph.kinds import is_name, label_and_key
 from search_api.metrics import ApiMetrics
 from search_api.problems import FieldError, ProblemError, invalid, invalid_field
 from search_api.reading import FileText, Unread, VaultLibrary
@@ -167,8 +168,8 @@ def sought(hit: Candidate, query: str, titles: Mapping[str, str]) -> Sought:
     spans = [evidence.span for evidence in hit.evidence if evidence.span is not None]
     names = [said.name for evidence in hit.evidence for said in evidence.names]
     ways = [evidence.path[-1].source for evidence in hit.evidence if evidence.path]
-    # A path comes by a name (`label`, line end, `key`), or by a document, which a backward link calls by its title.
-    names += [node.partition("\n")[2] or titles.get(node, "") for node in ways]
+    # A path comes by a name, or by a document, which a backward link calls by its title.
+    names += [label_and_key(node)[1] if is_name(node) else titles.get(node, "") for node in ways]
     return Sought(
         query=query,
         spans=tuple(Span(start=span.start, end=span.end) for span in spans),

@@ -76,23 +76,23 @@ class ColumnsHit(SearchHit, frozen=True, kw_only=True, gc=False):
     stored_id: str = msgspec.field(name="_id", default="")
 
 
-class LinkHit(ColumnsHit, frozen=True, kw_only=True, gc=False):
+class LinkColumnsHit(ColumnsHit, frozen=True, kw_only=True, gc=False):
     fields: LinkColumns
 
 
-class MentionHit(ColumnsHit, frozen=True, kw_only=True, gc=False):
+class MentionColumnsHit(ColumnsHit, frozen=True, kw_only=True, gc=False):
     fields: MentionColumns
 
 
-class RelationHit(ColumnsHit, frozen=True, kw_only=True, gc=False):
+class RelationColumnsHit(ColumnsHit, frozen=True, kw_only=True, gc=False):
     fields: RelationColumns
 
 
-class NameHit(ColumnsHit, frozen=True, kw_only=True, gc=False):
+class NameColumnsHit(ColumnsHit, frozen=True, kw_only=True, gc=False):
     fields: NameColumns
 
 
-class DocumentHit(ColumnsHit, frozen=True, kw_only=True, gc=False):
+class DocumentColumnsHit(ColumnsHit, frozen=True, kw_only=True, gc=False):
     fields: DocumentColumns
 
 

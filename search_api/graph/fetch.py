@@ -13,17 +13,18 @@ from search_api.graph.chains import best_few
 from search_api.graph.columns import (
     ColumnsHit,
     DocumentColumns,
-    DocumentHit,
+    DocumentColumnsHit,
     LinkColumns,
-    LinkHit,
+    LinkColumnsHit,
     MentionColumns,
-    MentionHit,
-    NameHit,
-    RelationHit,
+    MentionColumnsHit,
+    NameColumnsHit,
+    RelationColumnsHit,
 )
 from search_api.graph.contexts import context_searches, read_contexts
 from search_api.graph.conversation import session_edges, turns_around
 from search_api.graph.growth import Frontier, Growth
+from search_api.graph.kinds import label_and_key
 from search_api.graph.likeness import likeness_edges
 from search_api.graph.model import Edge, EdgeContext, GraphRules, SeedRow, Seeds, Subgraph
 
@@ -89,12 +90,16 @@ class _Expansion:
         documents = frontier.documents
         return [
             self._search(
-                Index.LINKS, queries.links_from_body(documents, self._rules), LinkHit, take, cap="links_page"
+                Index.LINKS,
+                queries.links_from_body(documents, self._rules),
+                LinkColumnsHit,
+                take,
+                cap="links_page",
             ),
             self._search(
                 Index.LINKS,
                 queries.links_to_body(documents, self._rules),
-                LinkHit,
+                LinkColumnsHit,
                 take,
                 cap="links_page",
                 whole=True,
@@ -122,23 +127,25 @@ class _Expansion:
     def _mentions_in(self, documents: Sequence[str]) -> _Asked:
         body = queries.mentions_in_body(documents, self._rules)
         take = self.growth.take_mentions_in
-        return self._search(Index.MENTIONS, body, MentionHit, take, cap="mentions_page")
+        return self._search(Index.MENTIONS, body, MentionColumnsHit, take, cap="mentions_page")
 
     def _mentions_of(self, frontier: Frontier) -> _Asked:
         def take(rows: Sequence[MentionColumns]) -> None:
             self.growth.take_mentions_of(rows, frontier)
 
         body = queries.mentions_of_body(frontier.keys, self._rules)
-        return self._search(Index.MENTIONS, body, MentionHit, take, cap="mentions_page", whole=True)
+        return self._search(Index.MENTIONS, body, MentionColumnsHit, take, cap="mentions_page", whole=True)
 
     def _name_rows(self, frontier: Frontier, entity_ids: Sequence[str]) -> _Asked:
         body = queries.names_body(frontier.keys, entity_ids, self._rules)
-        return self._search(Index.ENTITIES, body, NameHit, self.growth.take_names, cap="name_rows_page")
+        return self._search(
+            Index.ENTITIES, body, NameColumnsHit, self.growth.take_names, cap="name_rows_page"
+        )
 
     def _relations(self, documents: Sequence[str], name_ids: Sequence[str]) -> _Asked:
         body = queries.relations_body(documents, name_ids, self._rules)
         take = self.growth.take_relations
-        return self._search(Index.RELATIONS, body, RelationHit, take, cap="relations_page")
+        return self._search(Index.RELATIONS, body, RelationColumnsHit, take, cap="relations_page")
 
     def _count(self) -> _Asked:
         def take(page: SearchPage) -> None:
@@ -148,7 +155,9 @@ class _Expansion:
         return GatedSearch(principal=self._principal, index=Index.DOCUMENTS, body=body), take
 
     def _rows(self, doc_ids: Sequence[str]) -> _Asked:
-        return self._search(Index.DOCUMENTS, queries.rows_body(doc_ids), DocumentHit, self.growth.take_rows)
+        return self._search(
+            Index.DOCUMENTS, queries.rows_body(doc_ids), DocumentColumnsHit, self.growth.take_rows
+        )
 
     def _of_rows(self) -> list[_Asked]:
         """Turns and likenesses of the seeds whose rows are at hand and that weren't asked for yet."""
@@ -174,13 +183,15 @@ class _Expansion:
             self.growth.take_computed(session_edges(seeds, rows, span=self._rules.session_span))
 
         body = queries.turns_body(turns, sorted({row.agent_id for row in seeds.values()}))
-        return self._search(Index.DOCUMENTS, body, DocumentHit, take, cap="turns_page")
+        return self._search(Index.DOCUMENTS, body, DocumentColumnsHit, take, cap="turns_page")
 
     def _alike(self, doc_id: str, body: dict[str, Any]) -> _Asked:
         def take(page: SearchPage) -> None:
             self.growth.take_computed(likeness_edges(doc_id, page.hits, self._rules))
 
-        return GatedSearch(principal=self._principal, index=Index.DOCUMENTS, body=body, hit=DocumentHit), take
+        return GatedSearch(
+            principal=self._principal, index=Index.DOCUMENTS, body=body, hit=DocumentColumnsHit
+        ), take
 
     def _without_row(self) -> list[str]:
         wanted = {*self._session_seeds(), *self._neighbour_seeds()}
@@ -201,7 +212,7 @@ class _Expansion:
         who = self._principal
         owners = ["shared", f"agent:{who.agent_id}", *(f"team:{team}" for team in who.teams)]
         spaces = [EntityNamespace(tenant_id=who.tenant_id, owner=owner) for owner in owners]
-        named = [node.split("\n", 1) for node in frontier.names]
+        named = [label_and_key(node) for node in frontier.names]
         return sorted(space.name_id(label, key) for space in spaces for label, key in named)
 
     def _search(

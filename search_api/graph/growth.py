@@ -20,7 +20,7 @@ from search_api.graph.columns import (
 )
 from search_api.graph.edges_of import link_edge, mention_edge, relation_edge, seed_row
 from search_api.graph.joining import EdgeKey, join_names, rank_of, unread_names, with_joined_names
-from search_api.graph.kinds import is_name, name_node
+from search_api.graph.kinds import is_name, label_and_key, name_node
 from search_api.graph.model import Edge, GraphRules, SeedRow, Seeds, Subgraph
 from search_api.graph.standing import standing
 
@@ -35,7 +35,7 @@ class Frontier:
     @property
     def keys(self) -> tuple[str, ...]:
         """Of the names; two labels may share one."""
-        return tuple(dict.fromkeys(node.partition("\n")[2] for node in self.names))
+        return tuple(dict.fromkeys(label_and_key(node)[1] for node in self.names))
 
 
 class Growth:

@@ -23,3 +23,9 @@ def name_node(label: str, key: str) -> str:
 
 def is_name(node: str) -> bool:
     return _NAME_MARK in node
+
+
+def label_and_key(name: str) -> tuple[str, str]:
+    """Of a node that is a name's: what `name_node` was given."""
+    label, _, key = name.partition(_NAME_MARK)
+    return label, key

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from indexers.opensearch.gate import SearchHit
-from search_api.graph.columns import DocumentHit
+from search_api.graph.columns import DocumentColumnsHit
 from search_api.graph.model import Edge, EdgeKind, GraphRules
 
 
@@ -19,7 +19,7 @@ def likeness_edges(seed: str, hits: Iterable[SearchHit], rules: GraphRules) -> l
     return [
         Edge(source=seed, target=hit.fields.doc_id[0], kind=kind, weight=weight)
         for hit in hits
-        if isinstance(hit, DocumentHit)
+        if isinstance(hit, DocumentColumnsHit)
         for kind, weight in weights.items()
         if kind in hit.matched_queries
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from search_api.graph.kinds import is_name
+from search_api.graph.kinds import is_name, label_and_key
 from search_api.graph.model import Edge, EdgeContext, Step
 from search_api.graph.paths import paths_to
 from search_api.graph.standing import path_stands
@@ -81,7 +81,7 @@ def shown_path(
 
 def _node(node: str, documents: Mapping[str, DocumentView | None], context: EdgeContext | None) -> NodeAnswer:
     if is_name(node):
-        label, _, key = node.partition("\n")
+        label, key = label_and_key(node)
         surface = None if context is None else context.surface
         return NodeAnswer(label=label, title=surface or key)
     view = documents[node]

@@ -15,6 +15,7 @@ from search_api.graph.columns import (
 )
 from search_api.graph.conversation import session_edges, turns_around
 from search_api.graph.growth import Frontier, Growth
+from search_api.graph.kinds import is_name, label_and_key
 from search_api.graph.model import Edge, GraphRules, NameNode, SeedRow, Seeds, Subgraph, name_node
 from search_api.graph.queries import alike_body, links_from_body, whole_nodes
 
@@ -290,6 +291,12 @@ def test_what_has_too_few_tags_and_terms_and_no_category_is_like_nothing() -> No
 def test_a_query_stays_below_the_engines_clauses() -> None:
     body = links_from_body([f"d{n}" for n in range(2_000)], RULES)
     assert len(body["query"]["bool"]["should"]) == 900
+
+
+def test_a_name_is_written_as_a_node_and_read_again() -> None:
+    assert (is_name(COPPER), is_name("a1b2")) == (True, False)
+    assert label_and_key(COPPER) == ("system", "copper")
+    assert label_and_key(name_node("system", "")) == ("system", "")
 
 
 def test_an_overfull_page_is_read_without_the_node_that_it_cuts() -> None:
