@@ -96,8 +96,13 @@ else:
     SearchOptions = partial_of(RankingRules, "SearchOptions", strict=True)
 
 
-class SearchRequest(Request):
-    query: Annotated[str, Field(max_length=QUERY_MAX_CHARS), AfterValidator(clean_query)] = Field(
+QueryText = Annotated[str, Field(max_length=QUERY_MAX_CHARS), AfterValidator(clean_query)]
+
+
+class RetrievalRequest(Request):
+    """What is looked for and how; a body says beside it what is to come of it."""
+
+    query: QueryText = Field(
         description="What to look for, as plain text: no character of it is an operator."
     )
     filters: SearchFilters = Field(SearchFilters(), description="Which documents may be found.")
@@ -110,6 +115,9 @@ class SearchRequest(Request):
     options: SearchOptions | None = Field(
         None, description="Weights, depths and switches that are otherwise: docs/reference/search.md."
     )
+
+
+class SearchRequest(RetrievalRequest):
     page_size: int | None = Field(
         None, ge=1, description="Hits of a page; the setting's default when left out."
     )

@@ -7,6 +7,7 @@ a hundred thousand lines would take a second. What is a link or a tag is of no i
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
@@ -44,18 +45,19 @@ class Heading(NamedTuple):
 class Blocks:
     blocks: tuple[Block, ...]
     headings: tuple[Heading, ...]
+    #: Of each heading, the number of the one that it stands under; -1: none.
+    _above: tuple[int, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_above", tuple(_parents(self.headings)))
 
     def path_of(self, section: int) -> tuple[Heading, ...]:
         """The headings above a section's blocks, outermost first; none above the first heading."""
         path: list[Heading] = []
-        level = 7
-        for number in range(section - 1, -1, -1):
-            heading = self.headings[number]
-            if heading.level < level:
-                path.append(heading)
-                level = heading.level
-            if level == 1:
-                break
+        number = section - 1
+        while number >= 0:
+            path.append(self.headings[number])
+            number = self._above[number]
         return tuple(reversed(path))
 
 
@@ -152,6 +154,16 @@ class _Scan:
     def _open(self, kind: Kind, start: int, end: int) -> None:
         self.close()
         self._kind, self._start, self._end, self._lines = kind, start, end, 1
+
+
+def _parents(headings: Iterable[Heading]) -> Iterator[int]:
+    """The nearest heading before each that has a lower level."""
+    open_ones: list[tuple[int, int]] = []
+    for number, heading in enumerate(headings):
+        while open_ones and open_ones[-1][1] >= heading.level:
+            open_ones.pop()
+        yield open_ones[-1][0] if open_ones else -1
+        open_ones.append((number, heading.level))
 
 
 def _closes(bare: str, closing: str) -> bool:

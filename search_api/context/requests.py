@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pydantic import Field
 
-from pydantic import AfterValidator, Field
-
-from search_api.models import PARTS, Part
-from search_api.requests import Request, SearchFilters, SearchOptions, SearchRequest, clean_query
-from search_api.settings import QUERY_MAX_CHARS
+from search_api.requests import QueryText, RetrievalRequest, SearchRequest
 
 
-class ContextRequest(Request):
-    query: Annotated[str, Field(max_length=QUERY_MAX_CHARS), AfterValidator(clean_query)] = Field(
+class ContextRequest(RetrievalRequest):
+    query: QueryText = Field(
         description="What the context is for, as plain text: no character of it is an operator."
-    )
-    filters: SearchFilters = Field(SearchFilters(), description="Which documents may be found.")
-    parts: list[Part] = Field(
-        list(PARTS),
-        min_length=1,
-        max_length=len(PARTS),
-        description="Which parts of the retrieval to use: keyword, vector, names (of entities), graph.",
-    )
-    options: SearchOptions | None = Field(
-        None, description="Weights, depths and switches that are otherwise: docs/reference/search.md."
     )
     budget_tokens: int | None = Field(
         None, ge=1, description="Most tokens of the text; the setting's default when left out."

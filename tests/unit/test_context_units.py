@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 import unicodedata
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from search_api.context.accounts import Source
 from search_api.context.assembly import assemble
-from search_api.context.blocks import Block, Heading, read_blocks
+from search_api.context.blocks import Block, Blocks, Heading, read_blocks
 from search_api.context.cutting import BY_SENTENCE, cut
 from search_api.context.excerpts import compared
 from search_api.context.rendering import Line
@@ -81,6 +84,37 @@ def test_blocks_of_a_note_with_their_kinds_and_sections() -> None:
         ("# Harbour", 1),
         ("Cold store", 2),
     ]
+
+
+class _Counted(tuple[Heading, ...]):
+    """Headings that count how often one of them is looked at by its number."""
+
+    looks = 0
+
+    def __getitem__(self, number: Any) -> Any:
+        self.looks += 1
+        return super().__getitem__(number)
+
+
+@given(st.lists(st.integers(1, 6), max_size=40))
+def test_the_path_of_a_section_is_the_nearest_headings_of_lower_levels(levels: list[int]) -> None:
+    headings = tuple(Heading(level, at, at + 1) for at, level in enumerate(levels))
+    found = Blocks(blocks=(), headings=headings)
+    assert found.path_of(0) == ()
+    for section in range(1, len(levels) + 1):
+        above: list[Heading] = []
+        for heading in reversed(headings[:section]):
+            if not above or heading.level < above[0].level:
+                above.insert(0, heading)
+        assert found.path_of(section) == tuple(above)
+
+
+def test_a_path_costs_its_length_however_many_headings_are_before_it() -> None:
+    headings = _Counted(Heading(3 if at else 2, at, at + 1) for at in range(5_000))
+    found = Blocks(blocks=(), headings=headings)
+    headings.looks = 0
+    assert [heading.start for heading in found.path_of(5_000)] == [0, 4_999]
+    assert headings.looks <= 6
 
 
 def test_a_note_of_headings_alone_is_shown_by_them() -> None:
