@@ -86,7 +86,7 @@ def test_blocks_of_a_note_with_their_kinds_and_sections() -> None:
     ]
 
 
-class _Counted(tuple[Heading, ...]):
+class _Counted(tuple[Heading, ...]):  # noqa: SLOT001 - a tuple may have none that hold anything
     """Headings that count how often one of them is looked at by its number."""
 
     looks = 0
