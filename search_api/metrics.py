@@ -16,22 +16,35 @@ class ApiMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
         self.store = StoreMetrics(registry)
+        self._of_requests()
+        self._of_searches()
+        self._of_hits()
+        self._of_contexts()
+
+    def _of_requests(self) -> None:
+        """Of every route."""
         self.request_seconds = Histogram(
             "hopline_http_request_seconds",
             "Time from the request's head to the end of its answer.",
             ["route", "status"],
             buckets=_SECONDS,
-            registry=registry,
+            registry=self.registry,
         )
         self.requests_in_flight = Gauge(
-            "hopline_http_requests_in_flight", "Requests being answered now.", registry=registry
+            "hopline_http_requests_in_flight", "Requests being answered now.", registry=self.registry
         )
+        self.problems = Counter(
+            "hopline_http_problems_total", "Problem answers by kind.", ["kind"], registry=self.registry
+        )
+
+    def _of_searches(self) -> None:
+        """Time of searches, and what their stages did."""
         self.search_seconds = Histogram(
             "hopline_search_seconds",
             "Time of one search inside the service, by the parts it used.",
             ["mode"],
             buckets=_SECONDS,
-            registry=registry,
+            registry=self.registry,
         )
         self.step_seconds = Histogram(
             "hopline_search_step_seconds",
@@ -39,70 +52,73 @@ class ApiMetrics:
             "left to wait for after look_up).",
             ["step"],
             buckets=_SECONDS,
-            registry=registry,
+            registry=self.registry,
         )
         self.stage_candidates = Counter(
             "hopline_search_stage_candidates_total",
             "Candidates that a stage of the retrieval took in and gave on.",
             ["stage", "direction"],
-            registry=registry,
+            registry=self.registry,
         )
         self._stages: dict[tuple[str, str], Counter] = {}
+        self.query_cache = Counter(
+            "hopline_search_query_cache_total",
+            "Query vectors taken from the cache (hit) or computed (miss).",
+            ["outcome"],
+            registry=self.registry,
+        )
+
+    def _of_hits(self) -> None:
+        """Of what is shown: which parts of the ranking decided it, and what is missing."""
         self.related_hits = Counter(
             "hopline_search_related_hits_total",
             "Hits shown that the graph alone brought (only), or direct hits that have more of their score from the "
             "graph (more).",
             ["kind"],
-            registry=registry,
+            registry=self.registry,
         )
         self.health_changes = Counter(
             "hopline_search_health_changes_total",
             "Documents that are among the first five since the health of others lowered those.",
-            registry=registry,
+            registry=self.registry,
         )
         self.source_ties = Counter(
             "hopline_search_source_ties_total",
             "Neighbours among the first five hits whose order their sources decided.",
-            registry=registry,
+            registry=self.registry,
         )
         self.graph_truncated = Counter(
             "hopline_search_graph_truncated_total",
             "Edges, names and documents that caps of the graph left out, by cap; of pages: how often one was full.",
             ["cap"],
-            registry=registry,
+            registry=self.registry,
         )
         self.stale_excerpts = Counter(
             "hopline_search_stale_excerpts_total",
             "Hits shown without an excerpt, by reason.",
             ["reason"],
-            registry=registry,
+            registry=self.registry,
         )
+
+    def _of_contexts(self) -> None:
+        """Of assembled contexts."""
         self.context_seconds = Histogram(
             "hopline_context_seconds",
             "Time of one context inside the service, its search included.",
             buckets=_SECONDS,
-            registry=registry,
+            registry=self.registry,
         )
         self.context_tokens = Histogram(
             "hopline_context_tokens",
             "Tokens of the assembled contexts.",
             buckets=_TOKENS,
-            registry=registry,
+            registry=self.registry,
         )
         self.context_documents = Counter(
             "hopline_context_documents_total",
             "Documents in contexts: with excerpts (L1), or with their line alone (L0).",
             ["level"],
-            registry=registry,
-        )
-        self.query_cache = Counter(
-            "hopline_search_query_cache_total",
-            "Query vectors taken from the cache (hit) or computed (miss).",
-            ["outcome"],
-            registry=registry,
-        )
-        self.problems = Counter(
-            "hopline_http_problems_total", "Problem answers by kind.", ["kind"], registry=registry
+            registry=self.registry,
         )
 
     def count_stage(self, stage: str, taken: int, given: int) -> None:
