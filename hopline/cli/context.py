@@ -7,22 +7,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hopline.cli.closed import known_scopes, known_types
+from hopline.cli.asking import FIELDS, AsJson, Scopes, Tags, Types, Under, given, in_options
 
 if TYPE_CHECKING:
     from hopline.answers import Context
 
 #: What the service calls a field, and what a person gave for it.
-_OPTIONS = {
-    "query": "QUERY",
+_OPTIONS = FIELDS | {
     "budget_tokens": "--budget",
     "documents_max": "--documents",
     "l1_documents_max": "--excerpts",
-    "filters.tags": "--tag",
-    "filters.doc_type": "--type",
-    "filters.scope": "--scope",
-    "filters.path_prefix": "--under",
 }
+
+Query = Annotated[list[str], typer.Argument(help="What the context is for; several words need no quotes.")]
+Budget = Annotated[
+    int | None, typer.Option("--budget", "-b", min=1, help="Most tokens; default: the service's setting.")
+]
+Documents = Annotated[
+    int | None, typer.Option("--documents", "-n", min=1, help="Most documents, a line each.")
+]
+Excerpts = Annotated[
+    int | None, typer.Option("--excerpts", min=0, help="How many of the best with excerpts.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -30,29 +36,16 @@ def register(app: typer.Typer) -> None:
 
 
 def context_command(  # noqa: PLR0913 - one parameter an option
-    query: Annotated[
-        list[str], typer.Argument(help="What the context is for; several words need no quotes.")
-    ],
+    query: Query,
     *,
-    budget: Annotated[
-        int | None, typer.Option("--budget", "-b", min=1, help="Most tokens; default: the service's setting.")
-    ] = None,
-    documents: Annotated[
-        int | None, typer.Option("--documents", "-n", min=1, help="Most documents, a line each.")
-    ] = None,
-    excerpts: Annotated[
-        int | None, typer.Option("--excerpts", min=0, help="How many of the best with excerpts.")
-    ] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="Only with one of these tags.")] = None,
-    doc_type: Annotated[
-        list[str] | None, typer.Option("--type", callback=known_types, help="Only of these types.")
-    ] = None,
-    scope: Annotated[
-        list[str] | None,
-        typer.Option("--scope", callback=known_scopes, help="Only personal, team or shared."),
-    ] = None,
-    under: Annotated[str | None, typer.Option("--under", help="Only paths that begin with this.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The service's answer as JSON.")] = False,
+    budget: Budget = None,
+    documents: Documents = None,
+    excerpts: Excerpts = None,
+    tag: Tags = None,
+    doc_type: Types = None,
+    scope: Scopes = None,
+    under: Under = None,
+    as_json: AsJson = False,
 ) -> None:
     """Print what a model should read about a question, as Markdown within a budget of tokens.
 
@@ -61,11 +54,9 @@ def context_command(  # noqa: PLR0913 - one parameter an option
     """
     from hopline.calls import InvalidRequest
     from hopline.cli.connection import connected
-    from hopline.cli.search import in_options
     from hopline.cli.terminal import print_json
     from indexers.errors import WrongUsage
 
-    filters = {"tags": tag, "doc_type": doc_type, "scope": scope, "path_prefix": under}
     with connected() as (client, _settings):
         try:
             found = client.context(
@@ -73,7 +64,7 @@ def context_command(  # noqa: PLR0913 - one parameter an option
                 budget_tokens=budget,
                 documents_max=documents,
                 l1_documents_max=excerpts,
-                filters={name: value for name, value in filters.items() if value},
+                filters=given(tags=tag, doc_type=doc_type, scope=scope, path_prefix=under),
             )
         except InvalidRequest as exc:
             raise WrongUsage(in_options(exc, _OPTIONS)) from exc

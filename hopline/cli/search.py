@@ -6,28 +6,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hopline.cli.closed import known_scopes, known_types
+from hopline.cli.asking import FIELDS, AsJson, Scopes, Tags, Types, Under, given, in_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rich.console import Console
 
     from hopline.answers import Hit, Match, Reason, SearchPage, Step, Trace
-    from hopline.calls import InvalidRequest, Part
+    from hopline.calls import Part
     from hopline.client import HoplineClient
 
 #: What the service calls a field, and what a person gave for it.
-_OPTIONS = {
-    "query": "QUERY",
-    "filters.tags": "--tag",
-    "filters.doc_type": "--type",
-    "filters.scope": "--scope",
-    "filters.path_prefix": "--under",
+_OPTIONS = FIELDS | {
     "filters.updated_from": "--since",
     "cursor": "--cursor",
     "page_size": "--limit",
 }
+
+Query = Annotated[list[str], typer.Argument(help="What to look for; several words need no quotes.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Hits of a page.")]
+Page = Annotated[int, typer.Option("--page", min=1, max=100, help="Which page; 1 holds the best.")]
+Since = Annotated[str | None, typer.Option("--since", help="Only updated since (ISO 8601).")]
+KeywordOnly = Annotated[bool, typer.Option("--keyword", help="Words only, no vectors.")]
+VectorOnly = Annotated[bool, typer.Option("--vector", help="Vectors only, no words.")]
+Cursor = Annotated[
+    str | None, typer.Option("--cursor", help="For programs: `next_cursor` of an earlier --json page.")
+]
+Explain = Annotated[bool, typer.Option("--explain", help="Show every factor and stage.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -35,32 +39,20 @@ def register(app: typer.Typer) -> None:
 
 
 def search_command(  # noqa: PLR0913 - one parameter an option
-    query: Annotated[list[str], typer.Argument(help="What to look for; several words need no quotes.")],
+    query: Query,
     *,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Hits of a page.")] = 10,
-    page: Annotated[int, typer.Option("--page", min=1, max=100, help="Which page; 1 holds the best.")] = 1,
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="Only with one of these tags.")] = None,
-    doc_type: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--type",
-            callback=known_types,
-            help="Only of these types: note, memory, context, skill, session_summary.",
-        ),
-    ] = None,
-    scope: Annotated[
-        list[str] | None,
-        typer.Option("--scope", callback=known_scopes, help="Only personal, team or shared."),
-    ] = None,
-    under: Annotated[str | None, typer.Option("--under", help="Only paths that begin with this.")] = None,
-    since: Annotated[str | None, typer.Option("--since", help="Only updated since (ISO 8601).")] = None,
-    keyword_only: Annotated[bool, typer.Option("--keyword", help="Words only, no vectors.")] = False,
-    vector_only: Annotated[bool, typer.Option("--vector", help="Vectors only, no words.")] = False,
-    cursor: Annotated[
-        str | None, typer.Option("--cursor", help="For programs: `next_cursor` of an earlier --json page.")
-    ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show every factor and stage.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="The service's answer as JSON.")] = False,
+    limit: Limit = 10,
+    page: Page = 1,
+    tag: Tags = None,
+    doc_type: Types = None,
+    scope: Scopes = None,
+    under: Under = None,
+    since: Since = None,
+    keyword_only: KeywordOnly = False,
+    vector_only: VectorOnly = False,
+    cursor: Cursor = None,
+    explain: Explain = False,
+    as_json: AsJson = False,
 ) -> None:
     """Search the documents that your key may see: titles, excerpts, and why each was found.
 
@@ -70,15 +62,8 @@ def search_command(  # noqa: PLR0913 - one parameter an option
 
     if cursor is not None and page > 1:
         raise typer.BadParameter("--page and --cursor exclude each other", param_hint="--page")
-    filters = {
-        "tags": tag,
-        "doc_type": doc_type,
-        "scope": scope,
-        "path_prefix": under,
-        "updated_from": since,
-    }
     options = {
-        "filters": {name: value for name, value in filters.items() if value},
+        "filters": given(tags=tag, doc_type=doc_type, scope=scope, path_prefix=under, updated_from=since),
         "parts": _parts(keyword_only=keyword_only, vector_only=vector_only),
         "page_size": limit,
         "explain": explain,
@@ -114,15 +99,6 @@ def _page(
             return replace(found, hits=[])
         found = client.search(query, cursor=found.next_cursor, **options)
     return found
-
-
-def in_options(refused: InvalidRequest, options: Mapping[str, str]) -> str:
-    """What is wrong, by the names of the command line: `options` by the service's names."""
-    lines = []
-    for fault in refused.problem.errors:
-        name = fault.field.removeprefix("body.").rstrip("0123456789").rstrip(".")
-        lines.append(f"{options.get(name, name)}: {fault.message}")
-    return "\n".join(lines) or str(refused)
 
 
 def _parts(*, keyword_only: bool, vector_only: bool) -> list[Part] | None:
