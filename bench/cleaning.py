@@ -13,10 +13,12 @@ from streams.topics import Topics
 from tests.pipeline import Pipeline
 
 
-def open_gate(pipeline: Pipeline) -> Gate:
+def open_gate(pipeline: Pipeline, retry: RetryPolicy | None = None) -> Gate:
+    """By default a request that fails isn't sent again."""
     settings = OpenSearchSettings(timeout_seconds=60)
     client = connect(settings, pipeline.opensearch_url)
-    return Gate(client, IndexNames(prefix=pipeline.prefix), retry=RetryPolicy.once(), settings=settings)
+    names = IndexNames(prefix=pipeline.prefix)
+    return Gate(client, names, retry=retry or RetryPolicy.once(), settings=settings)
 
 
 async def clean_up(pipeline: Pipeline, *, topics: bool = True) -> None:

@@ -30,14 +30,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @contextlib.contextmanager
-def engines(arguments: argparse.Namespace) -> Iterator[Addresses]:
+def engines(
+    arguments: argparse.Namespace, *, folder: Path | None = None, heap_mb: int | None = None
+) -> Iterator[Addresses]:
+    """Data of an own pair lie in `folder` and stay there; None: in one that is removed. `heap_mb`: the node's."""
     if arguments.kafka and arguments.opensearch:
         yield Addresses(kafka_servers=arguments.kafka, opensearch_url=arguments.opensearch)
         return
-    folder = Path(tempfile.mkdtemp(prefix="hopline-bench-"))
-    folder.chmod(0o755)
-    pair = engine_pair(folder)
-    own = [_at_full_speed(running.engine) for running in (pair.kafka, pair.opensearch)]
+    place = folder or Path(tempfile.mkdtemp(prefix="hopline-bench-"))
+    place.mkdir(parents=True, exist_ok=True)
+    place.chmod(0o755)
+    pair = engine_pair(place)
+    settings = LocalSettings()
+    own = [
+        _at_full_speed(pair.kafka.engine, settings.kafka_heap_mb),
+        _at_full_speed(pair.opensearch.engine, heap_mb or settings.opensearch_heap_mb),
+    ]
     try:
         for running in own:
             running.start()
@@ -45,14 +53,10 @@ def engines(arguments: argparse.Namespace) -> Iterator[Addresses]:
     finally:
         for running in own:
             running.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder is None:
+            shutil.rmtree(place, ignore_errors=True)
 
 
-def _at_full_speed(engine: KafkaBroker | OpenSearchNode) -> RunningEngine:
+def _at_full_speed(engine: KafkaBroker | OpenSearchNode, heap_mb: int) -> RunningEngine:
     """As `hopline up` starts them. Those of tests compile once and fast, and would flatter us."""
-    heap_mb = (
-        LocalSettings().opensearch_heap_mb
-        if isinstance(engine, OpenSearchNode)
-        else LocalSettings().kafka_heap_mb
-    )
     return RunningEngine(engine=replace(engine, short_lived=False, heap_mb=heap_mb))

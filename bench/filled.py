@@ -89,7 +89,7 @@ async def _fill(gate: Gate, vault: Path, count: int, namespace: Namespace, embed
         writes = [
             write
             for number, note in enumerate(part, start)
-            for write in note_writes(note, namespace, embedder, centres[topic_of(number)], rnd)
+            for write in note_writes(note, namespace, embedder.model_id, centres[topic_of(number)], rnd)
         ]
         passes = [_gate_write(note, namespace, versions) for note in part]
         results = await gate.write([*writes, *passes])
@@ -103,7 +103,7 @@ async def _fill(gate: Gate, vault: Path, count: int, namespace: Namespace, embed
 def note_writes(
     note: PlannedDocument,
     namespace: Namespace,
-    embedder: Embedder,
+    model_id: str,
     centre: Vectors,
     rnd: np.random.Generator,
 ) -> Iterator[RowWrite]:
@@ -119,25 +119,28 @@ def note_writes(
         row=note.row,
         version=VERSION,
     )
+    document_id = namespace.document(note.row.path).doc_id
+    facts = msgspec.structs.asdict(facts_of(note.row))
+    owner = owner_fields(namespace)
     for chunk in note.chunks:
         row = ChunkRow(
-            **owner_fields(namespace),
+            **owner,
             doc_id=doc_id,
             ordinal=chunk.ordinal,
             start=chunk.start,
             end=chunk.end,
             heading_path=list(chunk.heading_path),
             chunk_hash=chunk.chunk_hash,
-            model_id=embedder.model_id,
+            model_id=model_id,
             chunker_version=note.row.chunker_version,
             version=VERSION,
-            **msgspec.structs.asdict(facts_of(note.row)),
+            **facts,
             vector=_near(centre, rnd),
         )
         yield RowWrite(
             principal=principal,
             index=Index.CHUNKS,
-            row_id=chunk_id(namespace.document(note.row.path).doc_id, chunk.ordinal),
+            row_id=chunk_id(document_id, chunk.ordinal),
             action="index",
             row=row,
             version=VERSION,

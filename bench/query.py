@@ -1,6 +1,6 @@
 """What a search costs beside its parts, in one run: p50 over HTTP ÷ p50 of what cannot be left out.
 
-    python -m bench.query [--notes 10000] [--queries 300] [--grow 200000] [--kafka HOST:PORT --opensearch URL]
+    python -m bench.query [--notes 10000] [--queries 300] [--kafka HOST:PORT --opensearch URL]
 
 Two figures, each over queries of its own:
 
@@ -11,8 +11,8 @@ Two figures, each over queries of its own:
 
 What is sent is recorded (bench/sent.py) in the bench's own process before anything is timed, and the service must
 answer the same documents. Both sides take turns which goes first, over connections that stay open. No query is asked
-twice of the service, so its cache of query vectors never helps. Rows: bench/filled.py, bench/woven.py; `--grow` adds
-notes (bench/grown.py) and tells how the p95 of the default request grows: half an hour and more.
+twice of the service, so its cache of query vectors never helps. Rows: bench/filled.py, bench/woven.py. How the p95
+grows with the vault: bench/growth.py.
 """
 
 from __future__ import annotations
@@ -22,16 +22,14 @@ import asyncio
 import gc
 import os
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 from bench.cleaning import clean_up, open_gate
 from bench.engines import Addresses, add_arguments, engines
 from bench.filled import fill_index
-from bench.grown import grow_index
 from bench.notes import write_vault
-from bench.query_sides import Rig, both_sides, growth_side, round_trips
+from bench.query_sides import Rig, both_sides, round_trips
 from bench.report import Report
 from bench.woven import weave, write_names
 from indexers.domain.identity import AgentId, Namespace, Principal, Scope, TenantId
@@ -42,14 +40,14 @@ from tests.pipeline import Pipeline, running, write_keys
 
 NAMESPACE = Namespace(tenant_id=TenantId("local"), agent_id=AgentId("me"), scope=Scope.SHARED)
 PRINCIPAL = Principal(tenant_id=NAMESPACE.tenant_id, agent_id=NAMESPACE.agent_id)
-TARGET, GROWTH_TARGET = 1.4, 2.0
+TARGET = 1.4
 #: Round trips of the default depth 2, and of depth 3.
 TRIPS_TARGET = {2: 4, 3: 5}
 #: Most queries whose round trips at depth 3 are counted.
 DEEP_QUERIES = 50
 
 
-def measure(addresses: Addresses, notes: int, queries: int, grow: int | None) -> dict[str, Any]:
+def measure(addresses: Addresses, notes: int, queries: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         vault = Path(folder) / "vault"
         write_vault(vault, notes)
@@ -66,8 +64,6 @@ def measure(addresses: Addresses, notes: int, queries: int, grow: int | None) ->
             chunks = asyncio.run(_fill(pipeline, vault, notes, embedder))
             with running(pipeline, "api"):
                 figures = _figures(pipeline, embedder, queries)
-                if grow is not None:
-                    figures |= _growth(pipeline, vault, notes, grow, queries, embedder, figures)
                 pipeline.stop()
         finally:
             asyncio.run(clean_up(pipeline, topics=False))
@@ -112,56 +108,16 @@ def _figures(pipeline: Pipeline, embedder: Embedder, queries: int) -> dict[str, 
     }
 
 
-def _growth(
-    pipeline: Pipeline,
-    vault: Path,
-    notes: int,
-    grow: int,
-    queries: int,
-    embedder: Embedder,
-    figures: dict[str, Any],
-) -> dict[str, Any]:
-    start = time.perf_counter()
-    chunks = asyncio.run(_grow(pipeline, vault, notes, grow, embedder))
-    filled = time.perf_counter() - start
-    rig = Rig(pipeline=pipeline, principal=PRINCIPAL, embedder=embedder)
-    large = growth_side(rig, first=10 * (queries + 1_000), count=queries)
-    growth = large["p95_ms"] / figures["graph"]["service"]["p95_ms"]
-    return {
-        "holds": figures["holds"] and growth <= GROWTH_TARGET,
-        "growth": {
-            "ratio_p95": round(growth, 3),
-            "target": GROWTH_TARGET,
-            "notes": grow,
-            "chunks_added": chunks,
-            "fill_seconds": round(filled),
-            "service": large,
-        },
-    }
-
-
-async def _grow(pipeline: Pipeline, vault: Path, notes: int, grow: int, embedder: Embedder) -> int:
-    gate = open_gate(pipeline)
-    try:
-        chunks = await grow_index(gate, vault, notes, grow, NAMESPACE, embedder)
-        await write_names(gate, grow, NAMESPACE, version=2)
-        await gate.refresh()
-    finally:
-        await gate.close()
-    return chunks
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--notes", type=int, default=10_000)
     parser.add_argument("--queries", type=int, default=300)
-    parser.add_argument("--grow", type=int, help="notes to grow to")
     add_arguments(parser)
     arguments = parser.parse_args()
     with engines(arguments) as addresses:
-        figures = measure(addresses, arguments.notes, arguments.queries, arguments.grow)
+        figures = measure(addresses, arguments.notes, arguments.queries)
     Report(name="query", figures=figures).finish()
 
 

@@ -7,7 +7,7 @@ import http.client
 import json
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -114,13 +114,6 @@ def _in_turns(
     return taken, service.step_means(since=sums, searches=len(taken["service"]))
 
 
-def growth_side(rig: Rig, *, first: int, count: int) -> dict[str, float]:
-    """The service alone, default requests."""
-    service = Service(rig, "graph")
-    taken = [service(number, None) for number in range(first, first + WARM_UP + count)]
-    return summary(taken[WARM_UP:])
-
-
 def round_trips(rig: Rig, *, depth: int, first: int, count: int) -> list[int]:
     """Of default requests that ask for this depth."""
 
@@ -187,7 +180,8 @@ class Replay:
 class Service:
     """`hopline api`, asked over one connection."""
 
-    def __init__(self, rig: Rig, kind: Kind) -> None:
+    def __init__(self, rig: Rig, kind: Kind, *, query: Callable[[int], str] = query) -> None:
+        self._query = query
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
         self._pipeline = rig.pipeline
         self._post = Post(url=rig.pipeline.api_url, path="/v1/search", headers=headers)
@@ -195,7 +189,7 @@ class Service:
 
     def __call__(self, number: int, expected: Recorded | None) -> float:
         """Milliseconds. RuntimeError where the answer is not what a user would get, or another than was recorded."""
-        body = json.dumps({"query": query(number), **self._asked}).encode()
+        body = json.dumps({"query": self._query(number), **self._asked}).encode()
         start = time.perf_counter()
         answer = self._post(body)
         spent = (time.perf_counter() - start) * 1_000

@@ -32,7 +32,7 @@ async def weave(gate: Gate, numbers: Sequence[int], count: int, namespace: Names
 
 async def write_names(gate: Gate, count: int, namespace: Namespace, *, version: int) -> int:
     """A row for each name that `count` notes mention, with how many do; the number of names."""
-    said = Counter(name for number in range(count) for name in said_names(number))
+    said = Counter(name for number in range(count) for name in said_names(number, count))
     owner = EntityNamespace.of(namespace)
     names = sorted(said)
     for start in range(0, len(names), NOTES_AT_ONCE):
@@ -54,7 +54,7 @@ def _rows_of(number: int, count: int, namespace: Namespace) -> Iterator[RowWrite
         yield _write(Index.LINKS, edge_id, _link(number, other, namespace), namespace)
     rnd = random.Random(f"weights {number}")  # noqa: S311 - reproducible rows, no secret
     owner = EntityNamespace.of(namespace)
-    for name in said_names(number):
+    for name in said_names(number, count):
         row = _mention(number, name, namespace, round(rnd.uniform(0.5, 1.0), 3))
         yield _write(Index.MENTIONS, mention_id(doc_id, owner.name_id(LABEL, name)), row, namespace)
 
