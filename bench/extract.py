@@ -101,8 +101,7 @@ def run_agent(pipeline: Pipeline, vault: Path, count: int) -> tuple[Spent, dict[
     spent = Spent(clock=time.perf_counter() - clock, cpu=sum(process.cpu_times()[:2]) - cpu)
     name = "hopline_stream_stage_seconds"
     return spent, {"batches": len(committed(pipeline))} | {
-        stage: pipeline.metric("extract", f'{name}_sum{{stage="{stage}"}}')
-        for stage in ("prepare", "model", "commit")
+        stage: pipeline.metric("extract", f'{name}_sum{{stage="{stage}"}}') for stage in ("model", "commit")
     }
 
 
@@ -128,9 +127,8 @@ def figures(
         "where_the_rest_goes_seconds": {
             "agent_total": round(agent.clock, 2),
             "model_called_directly": round(direct.clock, 2),
-            "first_and_last_texts_and_slower_model": round(stages["model"] - direct.clock, 2),
-            "labels_versions_texts": round(stages["prepare"] - stages["model"], 2),
-            "first_batch_and_waits": round(agent.clock - stages["prepare"], 2),
+            "slower_model": round(stages["model"] - direct.clock, 2),
+            "first_and_last_batch_and_waits": round(agent.clock - stages["model"], 2),
             "beside_it_tells_and_stores": round(stages["commit"], 2),
         },
         "load_average": os.getloadavg()[0],

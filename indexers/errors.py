@@ -56,6 +56,10 @@ class VaultUnavailable(HoplineError):  # noqa: N818 - see above
     """The vault's root is missing, unreadable or suspiciously empty: nothing may be concluded from it."""
 
 
+class RefusedInput(HoplineError, ValueError):  # noqa: N818 - see above
+    """What a model, or what stands before it, can't take: a text, or labels and patterns to read it with."""
+
+
 class RefusedRequest(HoplineError, ValueError):  # noqa: N818 - see above
     """The store or its gate does not take this request, now or later. `status` is HTTP's."""
 

@@ -1,23 +1,26 @@
 """Texts → mentions: patterns in front, the model over windows, one name per place, evidence checked.
 
 Blocks while the model runs: call it off the event loop. In three steps, so that the model can be at one text while
-another is begun or finished. The result is a function of text, labels and model alone where a call of the model holds
-windows of one text only, or the model doesn't mix them (`mixes_documents`).
+another is begun or finished, and goes from text to text without a pause. The result is a function of text, labels and
+model alone where a call of the model holds windows of one text only, or the model doesn't mix them
+(`mixes_documents`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from indexers.domain.entities.evidence import objection, tidy_span
 from indexers.domain.entities.patterns import compile_patterns
 from indexers.domain.entities.recognisers import Recognised, recognise
 from indexers.domain.entities.sentences import sentence_around, sentence_text
 from indexers.domain.entities.spans import LabelledSpan, merge_windows, select_flat
+from indexers.errors import RefusedInput
 from indexers.model_calls import Question, TextToExtract, Work, call_of, calls, placed, prepare
-from indexers.ports import EntityExtractor
+from indexers.ports import EntityExtractor, ModelCall, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +62,11 @@ def extract_texts(
     batch_windows: int | None = None,
     rules: bool = True,
 ) -> list[Extracted]:
-    """In the order given: `begin_texts`, `ask_model`, `finish_texts`."""
+    """In the order given: `begin_texts`, `ask_each`, `finish_texts`. RefusedInput as from the first two."""
     begun = begin_texts(texts, extractor=extractor, batch_windows=batch_windows, rules=rules)
-    ask_model(begun, extractor)
+    for _, refused in ask_each([begun], extractor):
+        if refused is not None:
+            raise refused
     return finish_texts(begun)
 
 
@@ -76,7 +81,7 @@ def begin_texts(
 
     `rules`: patterns stand in front of the model; False measures the model alone.
 
-    ValueError for a label that the model can't be asked for, labels that leave it no room for text, and a pattern
+    RefusedInput for a label that the model can't be asked for, labels that leave it no room for text, and a pattern
     that is no regular expression.
     """
     works = [prepare(job, extractor) for job in texts]
@@ -87,12 +92,58 @@ def begin_texts(
     )
 
 
-def ask_model(begun: Begun, extractor: EntityExtractor) -> None:
-    """Once for each `begun`. ValueError for a window that the model refuses."""
-    answered = extractor.extract_each(call_of(*planned) for planned in begun.planned)
-    for (question, group), answers in zip(begun.planned, answered, strict=True):
-        for (work, index), spans in zip(group, answers, strict=True):
-            work.found[index] += placed(spans, question, work.windows[index].start)
+def ask_each(
+    begun: Iterable[Begun], extractor: EntityExtractor
+) -> Iterator[tuple[Begun, RefusedInput | None]]:
+    """Each once it is answered, in order, or why the model refuses one of its windows; one without calls never.
+
+    The model's next call is made ready across their borders, so a few are taken ahead of those that come out.
+    """
+    steps: Iterator[_Step] = chain.from_iterable(_steps(one) for one in begun)
+    while True:
+        open_steps: deque[_Step] = deque()
+        try:
+            for answers in extractor.extract_each(_taken(steps, open_steps)):
+                step = open_steps.popleft()
+                step.place(answers)
+                if step.is_last:
+                    yield step.begun, None
+        except RefusedInput as refused:
+            # What came before has been answered: it is the first that has not.
+            at_fault = open_steps.popleft().begun
+            yield at_fault, refused
+            steps = _others(chain(open_steps, steps), at_fault)
+        else:
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One call of the model."""
+
+    begun: Begun
+    question: Question
+    group: Sequence[tuple[Work, int]]
+    is_last: bool
+
+    def place(self, answers: Sequence[Sequence[Span]]) -> None:
+        for (work, index), spans in zip(self.group, answers, strict=True):
+            work.found[index] += placed(spans, self.question, work.windows[index].start)
+
+
+def _steps(begun: Begun) -> Iterator[_Step]:
+    for at, planned in enumerate(begun.planned, start=1):
+        yield _Step(begun, *planned, at == len(begun.planned))
+
+
+def _taken(steps: Iterable[_Step], open_steps: deque[_Step]) -> Iterator[ModelCall]:
+    for step in steps:
+        open_steps.append(step)
+        yield call_of(step.question, step.group)
+
+
+def _others(steps: Iterable[_Step], but: Begun) -> Iterator[_Step]:
+    return (step for step in steps if step.begun is not but)
 
 
 def finish_texts(begun: Begun) -> list[Extracted]:
@@ -101,7 +152,11 @@ def finish_texts(begun: Begun) -> list[Extracted]:
 
 
 def _by_rule(work: Work) -> Recognised:
-    return recognise(work.readings.shown, patterns=compile_patterns(work.job.labels.patterns))
+    try:
+        patterns = compile_patterns(work.job.labels.patterns)
+    except ValueError as exc:
+        raise RefusedInput(str(exc)) from exc
+    return recognise(work.readings.shown, patterns=patterns)
 
 
 def _finish(work: Work, recognised: Recognised) -> Extracted:

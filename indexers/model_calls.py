@@ -11,6 +11,7 @@ from indexers.domain.entities.masking import Readings, readings
 from indexers.domain.entities.spans import LabelledSpan
 from indexers.domain.entities.windows import MAX_WORDS, Window, WindowLimits, cut_windows, split_words
 from indexers.domain.frontmatter import likely_body_start
+from indexers.errors import RefusedInput
 from indexers.ports import EntityExtractor, ModelCall, Span
 
 #: Windows of one call where no number is given: on int8 one is fastest, and scores then depend on nothing else.
@@ -81,7 +82,7 @@ def prepare(job: TextToExtract, extractor: EntityExtractor) -> Work:
         extractor.prompt_tokens(question.prompts) for question in work.questions
     )
     if room < 1:
-        raise ValueError("a label's prompt leaves no room for text: shorten it")
+        raise RefusedInput("a label's prompt leaves no room for text: shorten it")
     cut = cut_windows(
         job.text,
         words,

@@ -86,7 +86,7 @@ class EntityExtractor(Protocol):
     """Windows of text → spans. Calls block (seconds): run them off the event loop. Thread-safe.
 
     A window of more than `max_words` words (indexers.domain.entities.windows), or of more tokens than `max_tokens`
-    leaves beside the labels' prompt, raises ValueError: nothing is cut in silence.
+    leaves beside the labels' prompt, raises RefusedInput: nothing is cut in silence.
     """
 
     @property
@@ -103,7 +103,7 @@ class EntityExtractor(Protocol):
         ...
 
     def prompt_tokens(self, labels: Sequence[str]) -> int:
-        """ValueError for a label that the model can't be asked for (blank, or one of the model's own signs)."""
+        """RefusedInput for a label that the model can't be asked for (blank, or one of the model's own signs)."""
         ...
 
     def word_tokens(self, words: Sequence[str]) -> list[int]:

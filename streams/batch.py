@@ -3,7 +3,8 @@
 An offset is acknowledged only after, for every record of its batch, either the store has confirmed what follows from
 the record or the record itself was confirmed in dead letters. So: `prepare` (model), then `commit` (store), then
 acknowledge, in that order and, from batch to batch, in order. While batch n is in `commit`, batch n+1 may be in
-`prepare`; never more. A batch that isn't finished isn't acknowledged and comes again, whole.
+`prepare`, and of an agent that says so (`AgentSpec.preparing`) batch n+2 beside it; never more. A batch that isn't
+finished isn't acknowledged and comes again, whole.
 """
 
 from __future__ import annotations
@@ -52,10 +53,11 @@ class Poisoned:
 class BatchHandler(Protocol[P]):
     """What an agent does with a batch. Both stages are repeated at any time (redelivery), so effects are idempotent.
 
-    `prepare` decodes and calls the model; no side effects. It runs while the batch before is still in `commit`, which
-    the store may show in part or not at all. So it may read from the store only what stays true whatever that batch
-    writes: that an event is outdated (versions only grow), or a vector of the same text. What isn't found there may
-    still come, and decides nothing; whatever depends on it is looked at again in `commit`.
+    `prepare` decodes and calls the model; no side effects. It runs while the batch before is still in `commit` (or, of
+    two in `prepare`, not even there), which the store may show in part or not at all. So it may read from the store
+    only what stays true whatever that batch writes: that an event is outdated (versions only grow), or a vector of the
+    same text. What isn't found there may still come, and decides nothing; whatever depends on it is looked at again in
+    `commit`.
 
     `commit` writes. When it returns, every record was confirmed by the store or parked (`AgentContext.park`).
 

@@ -22,7 +22,8 @@ T = TypeVar("T")
 class AgentSpec:
     """One agent: its name gives group and topics (`Topics.group`, `Topics.read_by` unless `reads` is given).
 
-    `needs`: dependencies that must have answered once before /readyz says yes.
+    `needs`: dependencies that must have answered once before /readyz says yes. `preparing`: batches that may be in
+    `prepare` at once; more than one where a model would else wait for the look-ups of the next batch.
     """
 
     name: str
@@ -32,6 +33,7 @@ class AgentSpec:
     settings: AgentSettings
     needs: tuple[Dependency, ...] = ("opensearch",)
     reads: tuple[str, ...] = ()
+    preparing: int = 1
 
     @property
     def group(self) -> str:

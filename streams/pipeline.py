@@ -1,4 +1,4 @@
-"""Two stages, one batch in each, acknowledgements in order: the commit rule of streams.batch at work."""
+"""Two stages, acknowledgements in order: the commit rule of streams.batch at work."""
 
 from __future__ import annotations
 
@@ -34,40 +34,45 @@ def leave(event: str, exc: BaseException) -> NoReturn:
 
 
 class Pipeline(Generic[P]):
-    """`feed` one batch after another, from one task. The handler's stages run here and nowhere else."""
+    """`feed` one batch after another, from one task. The handler's stages run here and nowhere else.
+
+    One batch is in the second stage, `AgentSpec.preparing` of them are in the first or wait for the second.
+    """
 
     def __init__(self, handler: BatchHandler[P], context: AgentContext, tasks: asyncio.TaskGroup) -> None:
         self._handler = handler
         self._context = context
         self._tasks = tasks
-        self._preparing = asyncio.Lock()
-        self._committing = asyncio.Lock()
-        self._finishing: set[asyncio.Task[None]] = set()
+        self._preparing = asyncio.Semaphore(context.spec.preparing)
+        self._room = asyncio.Semaphore(context.spec.preparing)
+        self._running: set[asyncio.Task[None]] = set()
+        #: Set once the batch that was fed last is acknowledged.
+        self._before = asyncio.Event()
+        self._before.set()
         self._fed = 0
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
-        self._abandoned = False
         self._poison_run = 0
 
     async def feed(self, records: Sequence[Record], acknowledge: Acknowledge) -> None:
-        """Returns when the batch is in its second stage, so that the next one may be prepared meanwhile."""
+        """Returns when the next batch may be prepared: where one is at a time, when this is in its second stage."""
         if self._closing:
             await asyncio.Future()  # until the agent is cancelled: nothing new is begun after SIGTERM
         self._enter()
         try:
             await self._slow_down()
-            started = time.perf_counter()
-            finish = await self._guarded(self._prepare(records))
-            prepared = time.perf_counter()
-            await self._committing.acquire()
+            await self._room.acquire()
         except BaseException:
             self._exit()
             raise
-        work = self._finish(records, finish, acknowledge, prepare_seconds=prepared - started)
-        task = self._tasks.create_task(work, name="commit")
-        self._finishing.add(task)
+        before, self._before = self._before, asyncio.Event()
+        work = self._run(records, acknowledge, before=before, done=self._before)
+        task = self._tasks.create_task(work, name="batch")
+        self._running.add(task)
         task.add_done_callback(self._finished)
+        async with self._room:
+            return
 
     async def drain(self, grace_seconds: float) -> bool:
         """Begin nothing new; True when what was in flight is acknowledged, False when the grace was too short."""
@@ -79,31 +84,36 @@ class Pipeline(Generic[P]):
         return True
 
     def abandon(self) -> None:
-        """Stop the store stage where it is: its batch stays un-acknowledged and comes again.
+        """Stop every batch where it is: they stay un-acknowledged and come again.
 
-        The stage isn't free afterwards. A later batch that was acknowledged past this one would lose it (trap 10).
+        The store stage isn't free afterwards. A later batch that was acknowledged past one of these would lose it
+        (trap 10).
         """
-        self._abandoned = True
-        for task in self._finishing:
+        for task in self._running:
             task.cancel()
 
-    async def _finish(
+    async def _run(
         self,
         records: Sequence[Record],
-        finish: Callable[[], Awaitable[None]],
         acknowledge: Acknowledge,
         *,
-        prepare_seconds: float,
+        before: asyncio.Event,
+        done: asyncio.Event,
     ) -> None:
+        """One batch. `before`: the one before is acknowledged; `done`: this one is. Given up, it never is."""
         started = time.perf_counter()
+        finish = await self._guarded(self._prepare(records))
+        prepared = time.perf_counter()
+        await before.wait()
+        self._room.release()
+        turn = time.perf_counter()
         await self._guarded(finish())
         await self._guarded(acknowledge())
-        self._account(records, prepare_seconds=prepare_seconds, commit_seconds=time.perf_counter() - started)
+        done.set()
+        self._account(records, prepare_seconds=prepared - started, commit_seconds=time.perf_counter() - turn)
 
     def _finished(self, task: asyncio.Task[None]) -> None:
-        self._finishing.discard(task)
-        if not self._abandoned:
-            self._committing.release()
+        self._running.discard(task)
         self._exit()
 
     async def _prepare(self, records: Sequence[Record]) -> Callable[[], Awaitable[None]]:

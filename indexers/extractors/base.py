@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final, Generic, ParamSpec, TypeVar
 
+from indexers.errors import RefusedInput
 from indexers.extractors.scores import Scores, check_labels, check_windows, spans_over
 from indexers.extractors.spec import GlinerSpec
 from indexers.extractors.tokens import ReadWindow, WordTokenizer
@@ -79,7 +80,7 @@ class GlinerExtractor(ABC, Generic[I]):
             for call in calls:
                 try:
                     read = self._read(call)
-                except ValueError:
+                except RefusedInput:
                     # The answers before are those of good calls.
                     yield from _answers(waiting)
                     raise

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from indexers.errors import RefusedInput
 from indexers.extractors.tokens import ReadWindow
 from indexers.ports import Span
 
@@ -14,22 +15,22 @@ Scores = NDArray[np.float32]
 
 
 def check_labels(labels: Sequence[str], threshold: float) -> None:
-    """A span's label must say which question it answers."""
+    """A span's label must say which question it answers: else RefusedInput."""
     if len(set(labels)) != len(labels):
-        raise ValueError(f"a label is asked for twice: {sorted(labels)}")
+        raise RefusedInput(f"a label is asked for twice: {sorted(labels)}")
     if not 0 < threshold <= 1:
-        raise ValueError(f"a threshold of {threshold} is not above 0 and at most 1")
+        raise RefusedInput(f"a threshold of {threshold} is not above 0 and at most 1")
 
 
 def check_windows(windows: Sequence[ReadWindow], *, max_words: int, max_tokens: int, prompt: int) -> None:
-    """Raises ValueError for a window that the model would cut; positions are named, never the text."""
+    """Raises RefusedInput for a window that the model would cut; positions are named, never the text."""
     for position, window in enumerate(windows):
         if len(window.words) > max_words:
-            raise ValueError(
+            raise RefusedInput(
                 f"window {position} has {len(window.words)} words, the model takes {max_words}: cut it first"
             )
         if prompt + len(window.ids) > max_tokens:
-            raise ValueError(
+            raise RefusedInput(
                 f"window {position} has {len(window.ids)} tokens beside a prompt of {prompt}, "
                 f"the model takes {max_tokens} together: cut it first"
             )

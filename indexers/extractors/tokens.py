@@ -13,7 +13,7 @@ from typing import Final
 from tokenizers import Encoding, Tokenizer
 
 from indexers.domain.entities.windows import Word, split_words
-from indexers.errors import ConfigurationError
+from indexers.errors import ConfigurationError, RefusedInput
 from indexers.extractors.spec import GlinerSpec
 
 #: Words whose tokens are remembered, and the longest of them (characters): a few megabytes.
@@ -61,17 +61,17 @@ class WordTokenizer:
         self._remembered: dict[str, _Tokens] = {}
 
     def _prompt(self, labels: tuple[str, ...]) -> tuple[int, ...]:
-        """ValueError for a label that the model can't be asked for."""
+        """RefusedInput for a label that the model can't be asked for."""
         ids: list[int] = []
         for label in labels:
             tokens: list[int] = self._encode([label]).ids if label.strip() else []
             if not tokens or self._ent in tokens or self._sep in tokens:
-                raise ValueError(f"the label {label!r} says nothing to the model: give a word")
+                raise RefusedInput(f"the label {label!r} says nothing to the model: give a word")
             ids += (self._ent, *tokens)
         return (*ids, self._sep)
 
     def read(self, windows: Sequence[str]) -> list[ReadWindow]:
-        """Raises ValueError for lone surrogates, which no file holds."""
+        """Raises RefusedInput for lone surrogates, which no file holds."""
         return [self._read(window) for window in windows]
 
     def counts(self, words: Sequence[str]) -> list[int]:
@@ -127,7 +127,7 @@ class WordTokenizer:
         try:
             [encoding] = self._tokenizer.encode_batch([words], is_pretokenized=True, add_special_tokens=False)
         except TypeError as exc:
-            raise ValueError("a text with lone surrogates can't be tokenised") from exc
+            raise RefusedInput("a text with lone surrogates can't be tokenised") from exc
         return encoding
 
 

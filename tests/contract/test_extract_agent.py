@@ -14,6 +14,7 @@ import pytest_asyncio
 from indexers.control import LabelsConflict, StoredLabels, change_labels, labels_id, read_labels
 from indexers.domain.entities.labels import DEFAULT_LABELS, EntityLabel, NamespaceLabels, PatternRule
 from indexers.domain.identity import EntityNamespace, Principal
+from indexers.errors import RefusedInput
 from indexers.extracted import Progress, extraction_progress
 from indexers.opensearch.gate import RowWrite
 from indexers.opensearch.rows import ControlRow, Index, owner_fields
@@ -386,9 +387,7 @@ class Refusing:
         return getattr(shipped_extractor(), name)
 
     def extract_each(self, calls: Iterable[ModelCall]) -> Iterator[list[list[Span]]]:
-        return shipped_extractor().extract_each(map(self._checked, calls))
-
-    def _checked(self, call: ModelCall) -> ModelCall:
-        if any(self._word in window for window in call.windows):
-            raise ValueError("too long")
-        return call
+        for call in calls:
+            if any(self._word in window for window in call.windows):
+                raise RefusedInput("too long")
+            yield from shipped_extractor().extract_each([call])

@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import structlog
 
@@ -15,6 +16,7 @@ from indexers.embedders.factory import identify_model
 from indexers.extracted import extraction_progress
 from indexers.extractors.factory import load_extractor
 from indexers.opensearch.gate import Gate
+from indexers.pinned import keep_off
 from indexers.settings import VaultRoot
 from streams.agents.config import AgentConfig, open_gate, require_indices
 from streams.agents.extract.handler import ExtractHandler, Prepared
@@ -29,19 +31,23 @@ RECORD_MARGIN_BYTES = 4_096
 #: How long the model's thread waits between two calls for one that runs Python (rules, Kafka). A call takes 10 ms: the
 #: interpreter's own 5 ms would cost half of it.
 SWITCH_SECONDS = 0.0005
+#: While the model is at one batch, labels, versions and texts of the next are looked up.
+BATCHES_PREPARING = 2
 _log = structlog.get_logger("hopline.streams.extract")
 
 
 async def run(config: AgentConfig) -> None:
     """Until SIGTERM or SIGINT."""
     sys.setswitchinterval(SWITCH_SECONDS)
-    await run_agent(config.spec("extract"), lambda context: open_handler(config, context))
+    spec = replace(config.spec("extract"), preparing=BATCHES_PREPARING)
+    await run_agent(spec, lambda context: open_handler(config, context))
 
 
 @asynccontextmanager
 async def open_handler(config: AgentConfig, context: AgentContext) -> AsyncIterator[ExtractHandler]:
     vaults = Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds)
     extractor = await asyncio.to_thread(load_extractor, config.extractor)
+    keep_off(config.extractor.cpu_affinity)
     embedder = identify_model(config.embedder)
     with (
         ThreadPoolExecutor(max_workers=1, thread_name_prefix="model") as model_thread,

@@ -145,16 +145,18 @@ class ExtractHandler:
     async def _extract(
         self, subjects: Sequence[Subject], texts: Mapping[DocumentId, TextToExtract], labels: Labels
     ) -> tuple[list[Extraction], list[Poisoned]]:
-        with self.context.metrics.stage_seconds.labels(stage="model").time():
-            found, reasons = await self.model.extract(texts)
+        outcome = await self.model.extract(texts)
+        self.context.metrics.stage_seconds.labels(stage="model").observe(outcome.seconds)
         by_id = {subject.doc_id: subject for subject in subjects}
-        extractions = [self._extraction(by_id[d], extracted, labels) for d, extracted in found.items()]
+        extractions = [
+            self._extraction(by_id[d], extracted, labels) for d, extracted in outcome.found.items()
+        ]
         refused = [
             Poisoned(
                 record=by_id[doc_id].record,
                 error=PoisonRecord("not_extractable", f"{by_id[doc_id].document.path}: {reason}"),
             )
-            for doc_id, reason in reasons.items()
+            for doc_id, reason in outcome.refused.items()
         ]
         return extractions, refused
 
