@@ -94,6 +94,7 @@ def main() -> None:
         kafka=KafkaSettings.model_validate_json(os.environ.get("ECHO_KAFKA", "{}")),
         servers=os.environ["ECHO_SERVERS"],
         settings=AgentSettings.model_validate_json(os.environ.get("ECHO_AGENT", "{}")),
+        preparing=BEHAVIOUR.get("preparing", 1),
     )
     asyncio.run(run_agent(spec, open_echo))
 
