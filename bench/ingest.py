@@ -30,7 +30,8 @@ from indexers.domain.identity import AgentId, Namespace, Scope, TenantId
 from indexers.embedders.factory import load_embedder
 from indexers.ports import Embedder
 from indexers.settings import EmbedderSettings
-from streams.events import FileChange, encode, new_event_id, now_iso
+from streams.event_fields import new_event_fields
+from streams.events import FileChange, encode
 from streams.producer import EventProducer, OutgoingRecord
 from streams.settings import KafkaSettings
 from streams.topics import Topics
@@ -66,11 +67,7 @@ def events(vault: Path, count: int, topic: str) -> list[OutgoingRecord]:
     for number in range(count):
         raw = (vault / path(number)).read_bytes()
         change = FileChange(
-            event_id=new_event_id(),
-            tenant_id=NAMESPACE.tenant_id,
-            agent_id=NAMESPACE.agent_id,
-            scope=NAMESPACE.scope,
-            occurred_at=now_iso(),
+            **new_event_fields(NAMESPACE),
             version=clock.next(),
             path=path(number),
             kind="upserted",

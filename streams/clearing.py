@@ -14,7 +14,8 @@ from indexers.linking.unlinked import NamesChanged, Naming, settle_mentions
 from indexers.opensearch.gate import Gate, RowWrite
 from indexers.opensearch.rows import Index
 from indexers.opensearch.visibility import Query, owned_by
-from streams.events import MentionsExtracted, encode, new_event_id, now_iso
+from streams.event_fields import new_event_fields
+from streams.events import MentionsExtracted, encode
 from streams.producer import OutgoingRecord
 from streams.topics import Topics
 from streams.versions import VersionClock, is_possible
@@ -109,12 +110,7 @@ async def _ends(
 
 def _end(namespace: Namespace, path: str, label: str, clock: VersionClock) -> MentionsExtracted:
     return MentionsExtracted(
-        event_id=new_event_id(),
-        tenant_id=namespace.tenant_id,
-        agent_id=namespace.agent_id,
-        scope=namespace.scope,
-        team_id=namespace.team_id,
-        occurred_at=now_iso(),
+        **new_event_fields(namespace),
         version=clock.next(),
         path=path,
         kind="deleted",

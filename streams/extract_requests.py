@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from indexers.domain.identity import EntityNamespace
-from streams.events import ExtractRequested, encode, new_event_id, now_iso
+from streams.event_fields import new_event_fields
+from streams.events import ExtractRequested, encode
 from streams.producer import OutgoingRecord
 from streams.topics import Topics
 from streams.versions import now_version
@@ -36,12 +37,7 @@ def request_record(
     """One key a namespace: its pages are handled one after another."""
     owner = namespace.namespace
     event = ExtractRequested(
-        event_id=new_event_id(),
-        tenant_id=owner.tenant_id,
-        agent_id=owner.agent_id,
-        scope=owner.scope,
-        team_id=owner.team_id,
-        occurred_at=now_iso(),
+        **new_event_fields(owner),
         version=now_version(),
         reason=reason,
         after=after,

@@ -8,7 +8,8 @@ from indexers.domain import memory_file
 from indexers.domain.frontmatter import DOC_TYPES
 from indexers.domain.identity import Namespace
 from indexers.errors import WrongUsage
-from streams.events import MemoryWrite, new_event_id, now_iso
+from streams.event_fields import new_event_fields
+from streams.events import MemoryWrite
 
 
 def memory_write(  # noqa: PLR0913 - one argument per field of the event
@@ -29,16 +30,11 @@ def memory_write(  # noqa: PLR0913 - one argument per field of the event
     if doc_type not in DOC_TYPES:
         msg = f"{doc_type!r} is no type of document: {', '.join(DOC_TYPES)}"
         raise WrongUsage(msg)
-    event_id = new_event_id()
+    fields = new_event_fields(namespace)
     return MemoryWrite(
-        event_id=event_id,
-        tenant_id=namespace.tenant_id,
-        agent_id=namespace.agent_id,
-        scope=namespace.scope,
-        team_id=namespace.team_id,
-        occurred_at=now_iso(),
+        **fields,
         version=version,
-        path=memory_file.path_for(event_id, title),
+        path=memory_file.path_for(fields["event_id"], title),
         title=title,
         content=content,
         doc_type=doc_type,

@@ -12,7 +12,8 @@ from indexers.errors import WrongUsage
 from indexers.settings import VaultRoot
 from indexers.vault.content import read_content
 from indexers.vault.local import LocalVaultFiles
-from streams.events import RelationWritten, encode, new_event_id, now_iso
+from streams.event_fields import new_event_fields
+from streams.events import RelationWritten, encode
 
 
 def relation_written(  # noqa: PLR0913 - one argument per field of the event
@@ -39,12 +40,7 @@ def relation_written(  # noqa: PLR0913 - one argument per field of the event
     except ValueError as exc:
         raise WrongUsage(str(exc)) from exc
     event = RelationWritten(
-        event_id=new_event_id(),
-        tenant_id=namespace.tenant_id,
-        agent_id=namespace.agent_id,
-        scope=namespace.scope,
-        team_id=namespace.team_id,
-        occurred_at=now_iso(),
+        **new_event_fields(namespace),
         version=version,
         path=document.path,
         kind=kind,

@@ -33,16 +33,8 @@ from streams.agents.ingest import IngestHandler
 from streams.agents.link import LinkHandler
 from streams.batch import Record
 from streams.context import AgentContext
-from streams.events import (
-    DeadLetter,
-    FileChange,
-    MemoryWrite,
-    MentionsExtracted,
-    decode,
-    encode,
-    new_event_id,
-    now_iso,
-)
+from streams.event_fields import new_event_fields
+from streams.events import DeadLetter, FileChange, MemoryWrite, MentionsExtracted, decode, encode
 from streams.producer import EventProducer
 from streams.rebuild import verify_roots
 from streams.settings import AgentSettings, KafkaSettings
@@ -104,12 +96,7 @@ class Rig:
     def change(self, path: str, *, root: VaultRoot | None = None, **fields: Any) -> Record:
         ns = (root or self.root).namespace
         values: dict[str, Any] = {
-            "event_id": new_event_id(),
-            "tenant_id": ns.tenant_id,
-            "agent_id": ns.agent_id,
-            "scope": ns.scope,
-            "team_id": ns.team_id,
-            "occurred_at": now_iso(),
+            **new_event_fields(ns),
             "version": self.clock.next(),
             "path": path,
             "vault_path": path,

@@ -23,14 +23,8 @@ from streams.agents.link import LinkHandler
 from streams.agents.link.journal import CurationJournal
 from streams.agents.vaults import Vaults
 from streams.batch import Record
-from streams.events import (
-    CurationCommand,
-    ExtractedMention,
-    MentionsExtracted,
-    encode,
-    new_event_id,
-    now_iso,
-)
+from streams.event_fields import new_event_fields
+from streams.events import CurationCommand, ExtractedMention, MentionsExtracted, encode
 from streams.producer import EventProducer
 from streams.versions import VersionClock
 from tests.conftest import Stack
@@ -101,12 +95,7 @@ class LinkRig:
             )
             at += len(surface) + 1
         values: dict[str, Any] = {
-            "event_id": new_event_id(),
-            "tenant_id": ns.tenant_id,
-            "agent_id": ns.agent_id,
-            "scope": ns.scope,
-            "team_id": ns.team_id,
-            "occurred_at": now_iso(),
+            **new_event_fields(ns),
             "version": version,
             "path": path,
             "kind": "upserted",
@@ -137,12 +126,7 @@ class LinkRig:
         """By the keeper of the namespace, about names as people write them."""
         ns = self.owner.namespace
         values: dict[str, Any] = {
-            "event_id": new_event_id(),
-            "tenant_id": ns.tenant_id,
-            "agent_id": ns.agent_id,
-            "scope": ns.scope,
-            "team_id": ns.team_id,
-            "occurred_at": now_iso(),
+            **new_event_fields(ns),
             "version": self.clock.next(),
             "kind": kind,
             "label": label,

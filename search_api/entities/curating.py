@@ -16,7 +16,8 @@ from search_api.entities.models import CommandAnswer, MergeBody, RenameBody, Unm
 from search_api.entities.rows import all_names, entity_of, name_rows
 from search_api.problems import Problem, ProblemError, invalid_field, no_such, unavailable
 from search_api.stored import is_id
-from streams.events import CurationCommand, encode, new_event_id, now_iso
+from streams.event_fields import new_event_fields
+from streams.events import CurationCommand, encode
 from streams.producer import EventProducer, OutgoingRecord
 from streams.topics import Topics
 from streams.versions import VersionClock
@@ -138,12 +139,7 @@ class Curation:
         namespace = EntityNamespace(tenant_id=principal.tenant_id, owner=entity.namespace)
         owner = namespace.namespace
         event = CurationCommand(
-            event_id=new_event_id(),
-            tenant_id=owner.tenant_id,
-            agent_id=owner.agent_id,
-            scope=owner.scope,
-            team_id=owner.team_id,
-            occurred_at=now_iso(),
+            **new_event_fields(owner),
             version=self._clock.next(),
             kind=kind,
             label=entity.label,

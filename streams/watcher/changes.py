@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from indexers.domain.identity import Namespace
-from streams.events import FileChange, new_event_id, now_iso
+from streams.event_fields import new_event_fields
+from streams.events import FileChange
 from streams.watcher.reading import FileRead
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -42,12 +43,7 @@ class EventFactory:
     def _event(self, **fields: object) -> FileChange:
         namespace = self.namespace
         return FileChange(
-            event_id=new_event_id(),
-            tenant_id=namespace.tenant_id,
-            agent_id=namespace.agent_id,
-            scope=namespace.scope,
-            team_id=namespace.team_id,
-            occurred_at=now_iso(),
+            **new_event_fields(namespace),
             **fields,  # type: ignore[arg-type]
         )
 

@@ -22,7 +22,8 @@ from indexers.opensearch.rows import REBUILT, ChunkRow, DocumentRow, GateRow, In
 from indexers.settings import VaultRoot
 from indexers.vault.journal import Journal
 from indexers.verify.digest import content_digest
-from streams.events import CurationCommand, encode, new_event_id, now_iso
+from streams.event_fields import new_event_fields
+from streams.events import CurationCommand, encode
 from streams.rebuild import AGENTS
 from streams.versions import VersionClock
 from tests.agents import Rig, agent_config, opened_rig, vault_root
@@ -201,11 +202,7 @@ async def command(environment: dict[str, str], *arguments: str) -> tuple[int, di
 def merged_incidents(root: VaultRoot) -> CurationCommand:
     owner = EntityNamespace.of(root.namespace).namespace
     return CurationCommand(
-        event_id=new_event_id(),
-        tenant_id=owner.tenant_id,
-        agent_id=owner.agent_id,
-        scope=owner.scope,
-        occurred_at=now_iso(),
+        **new_event_fields(owner),
         version=VersionClock().next(),
         kind="merge",
         label="incident",
