@@ -96,11 +96,16 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
     path: list[Step] = []
 
 
-class Hit(msgspec.Struct, frozen=True, kw_only=True):
+class DocumentLine(msgspec.Struct, frozen=True, kw_only=True):
+    """What every document is shown with."""
+
     doc_id: str
     path: str
     title: str
     abstract: str
+
+
+class Hit(DocumentLine, frozen=True, kw_only=True):
     score: float
     excerpt: Excerpt | None
     stale_excerpt: str | None
@@ -153,12 +158,7 @@ class SearchPage(msgspec.Struct, frozen=True, kw_only=True):
     trace: Trace | None = None
 
 
-class ContextExcerpt(msgspec.Struct, frozen=True, kw_only=True):
-    """text[start:end] of the document, code points."""
-
-    text: str
-    start: int
-    end: int
+class ContextExcerpt(Excerpt, frozen=True, kw_only=True):
     heading_path: list[str]
 
 
@@ -175,13 +175,9 @@ class WayToRead(msgspec.Struct, frozen=True, kw_only=True):
     path: str
 
 
-class ContextDocument(msgspec.Struct, frozen=True, kw_only=True):
+class ContextDocument(DocumentLine, frozen=True, kw_only=True):
     #: As it stands in the context's text.
     number: int
-    doc_id: str
-    path: str
-    title: str
-    abstract: str
     score: float
     content_hash: str
     excerpts: list[ContextExcerpt]
@@ -204,82 +200,9 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     words_found: bool | None
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True):
-    doc_id: str
-    path: str
-    title: str
-    abstract: str
-    doc_type: str
-    source: str
-    scope: str
-    agent: str
-    team: str | None
-    tags: list[str]
-    aliases: list[str]
-    category: str | None
-    language: str | None
-    content_hash: str
-    size: int
-    left_out_bytes: int
-    no_vector_reason: str | None
-    warnings: list[str]
-    created_at: str | None
-    updated_at: str | None
-    indexed_at: str
-    moved_from: str | None
-    version: int
+class Paged(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a list; `next_cursor` asks for the following one, None at the end."""
 
-
-class ContentPage(msgspec.Struct, frozen=True, kw_only=True):
-    doc_id: str
-    path: str
-    content_hash: str
-    start: int
-    end: int
-    #: `start` of the following page; None at the end.
-    next: int | None
-    total_chars: int
-    text: str
-    warnings: list[str]
-
-
-class DocumentName(msgspec.Struct, frozen=True, kw_only=True):
-    doc_id: str
-    title: str
-    path: str
-
-
-class LinkPlace(msgspec.Struct, frozen=True, kw_only=True):
-    start: int
-    end: int
-    display: str | None
-    context: str
-    heading: str | None
-
-
-class Link(msgspec.Struct, frozen=True, kw_only=True):
-    target: str
-    link_type: str
-    to: DocumentName | None
-    ambiguous: bool
-    occurrences: list[LinkPlace]
-
-
-class LinkPage(msgspec.Struct, frozen=True, kw_only=True):
-    links: list[Link]
-    next_cursor: str | None
-
-
-class Backlink(msgspec.Struct, frozen=True, kw_only=True, rename={"from_": "from"}):
-    from_: DocumentName
-    target: str
-    link_type: str
-    ambiguous: bool
-    occurrences: list[LinkPlace]
-
-
-class BacklinkPage(msgspec.Struct, frozen=True, kw_only=True):
-    links: list[Backlink]
     next_cursor: str | None
 
 

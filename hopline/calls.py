@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from hopline.answers import BacklinkPage, ContentPage, Context, Document, LinkPage, Problem, SearchPage
+from hopline.answers import Context, Problem, SearchPage
+from hopline.document_answers import BacklinkPage, ContentPage, Document, LinkPage
 from indexers.errors import HoplineError, Transient, WrongUsage
 
 T = TypeVar("T")

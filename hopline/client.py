@@ -17,18 +17,9 @@ import httpx2
 import stamina
 
 from hopline import calls, entity_calls
-from hopline.answers import (
-    Backlink,
-    BacklinkPage,
-    ContentPage,
-    Context,
-    Document,
-    Hit,
-    Link,
-    LinkPage,
-    SearchPage,
-)
+from hopline.answers import Context, Hit, SearchPage
 from hopline.calls import Call, Part
+from hopline.document_answers import Backlink, BacklinkPage, ContentPage, Document, Link, LinkPage
 from hopline.entity_answers import (
     DocumentMention,
     DocumentMentionPage,

@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from hopline.answers import DocumentName
+from hopline.answers import Paged
+from hopline.document_answers import DocumentName
 
 
 class Name(msgspec.Struct, frozen=True, kw_only=True):
@@ -15,33 +16,33 @@ class Name(msgspec.Struct, frozen=True, kw_only=True):
     mentions: int
 
 
-class EntityLine(msgspec.Struct, frozen=True, kw_only=True):
+class EntityFields(msgspec.Struct, frozen=True, kw_only=True):
+    """What every entity is shown with."""
+
     entity_id: str
     name: str
     label: str
     namespace: str
     mention_count: int
     blocked: bool
+
+
+class EntityLine(EntityFields, frozen=True, kw_only=True):
     #: The alias that the words found, where it isn't the name.
     matched: str | None = None
 
 
-class Entity(msgspec.Struct, frozen=True, kw_only=True):
-    entity_id: str
-    name: str
-    label: str
-    namespace: str
-    mention_count: int
-    blocked: bool
+class Entity(EntityFields, frozen=True, kw_only=True):
     aliases: list[Name]
 
 
-class EntityPage(msgspec.Struct, frozen=True, kw_only=True):
+class EntityPage(Paged, frozen=True, kw_only=True):
     entities: list[EntityLine]
-    next_cursor: str | None
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """text[start:end] of the document says a name, in this sentence."""
+
     start: int
     end: int
     surface: str
@@ -49,38 +50,29 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
 
 
-class Mention(msgspec.Struct, frozen=True, kw_only=True):
-    document: DocumentName
-    name_id: str
-    surface: str
-    weight: float
-    sentence: str
-    start: int
-    end: int
+class MentionFields(Place, frozen=True, kw_only=True):
+    """The most certain place, and how many there are."""
+
     count: int
     source: str
+
+
+class Mention(MentionFields, frozen=True, kw_only=True):
+    document: DocumentName
+    name_id: str
     places: list[Place]
 
 
-class MentionPage(msgspec.Struct, frozen=True, kw_only=True):
+class MentionPage(Paged, frozen=True, kw_only=True):
     mentions: list[Mention]
-    next_cursor: str | None
 
 
-class DocumentMention(msgspec.Struct, frozen=True, kw_only=True):
+class DocumentMention(MentionFields, frozen=True, kw_only=True):
     entity: EntityLine
-    surface: str
-    weight: float
-    sentence: str
-    start: int
-    end: int
-    count: int
-    source: str
 
 
-class DocumentMentionPage(msgspec.Struct, frozen=True, kw_only=True):
+class DocumentMentionPage(Paged, frozen=True, kw_only=True):
     mentions: list[DocumentMention]
-    next_cursor: str | None
 
 
 class RelationEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,9 +91,8 @@ class Relation(msgspec.Struct, frozen=True, kw_only=True):
     document: DocumentName
 
 
-class RelationPage(msgspec.Struct, frozen=True, kw_only=True):
+class RelationPage(Paged, frozen=True, kw_only=True):
     relations: list[Relation]
-    next_cursor: str | None
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,9 +129,8 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class ProposalPage(msgspec.Struct, frozen=True, kw_only=True):
+class ProposalPage(Paged, frozen=True, kw_only=True):
     proposals: list[Proposal]
-    next_cursor: str | None
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):

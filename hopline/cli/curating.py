@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Why = Annotated[str | None, typer.Option("--reason", help="Why; kept with the command.")]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Until the link agent has carried it out.")]
+ProposalId = Annotated[str, typer.Argument(metavar="PROPOSAL", help="Id of a proposal (`entity proposals`).")]
 #: The link agent takes a batch in a second or two.
 WAIT_SECONDS = 30.0
 #: A command stands in the journal a moment before the names follow.
@@ -151,41 +152,29 @@ def unblock_command(
 
 
 def accept_command(
-    proposal: Annotated[str, typer.Argument(help="Id of a proposal (`entity proposals`).")],
-    *,
-    reason: Why = None,
-    wait: Wait = True,
-    as_json: AsJson = False,
+    proposal: ProposalId, *, reason: Why = None, wait: Wait = True, as_json: AsJson = False
 ) -> None:
     """Say that the two names of a proposal are one entity."""
-    from hopline import entity_calls as calls
-    from hopline.cli.connection import connected
-
-    with connected() as (client, _):
-        _carry_out(
-            client,
-            calls.decide(proposal, "accept", reason=reason),
-            lambda: proposal not in _listed(client),
-            wait=wait,
-            as_json=as_json,
-        )
+    _decide(proposal, "accept", reason=reason, wait=wait, as_json=as_json)
 
 
 def reject_command(
-    proposal: Annotated[str, typer.Argument(help="Id of a proposal (`entity proposals`).")],
-    *,
-    reason: Why = None,
-    wait: Wait = True,
-    as_json: AsJson = False,
+    proposal: ProposalId, *, reason: Why = None, wait: Wait = True, as_json: AsJson = False
 ) -> None:
     """Say that the two names of a proposal are two: they are neither proposed nor joined again."""
+    _decide(proposal, "reject", reason=reason, wait=wait, as_json=as_json)
+
+
+def _decide(
+    proposal: str, decision: Literal["accept", "reject"], *, reason: str | None, wait: bool, as_json: bool
+) -> None:
     from hopline import entity_calls as calls
     from hopline.cli.connection import connected
 
     with connected() as (client, _):
         _carry_out(
             client,
-            calls.decide(proposal, "reject", reason=reason),
+            calls.decide(proposal, decision, reason=reason),
             lambda: proposal not in _listed(client),
             wait=wait,
             as_json=as_json,

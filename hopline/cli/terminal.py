@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hopline.answers import LinkPlace
+    from hopline.document_answers import LinkPlace
 
 
 def console() -> Console:

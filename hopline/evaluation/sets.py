@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -61,6 +62,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
             return ()
         given = self.answer if isinstance(self.answer, list) else [str(self.answer)]
         return tuple(answer for answer in given if answer.strip())
+
+
+Line = TypeVar("Line", Passage, Question)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,40 +130,42 @@ def paths_of(vault: Path) -> frozenset[str]:
 
 
 def _read_passages(path: Path) -> tuple[Passage, ...]:
-    passages: dict[str, Passage] = {}
-    for number, passage in json_lines(path, Passage):
-        where = f"{path}, line {number}"
+    def check(passage: Passage, where: str) -> None:
         if not passage.id.strip():
             msg = f"{where}: `id` is empty"
             raise WrongSet(msg)
-        if passage.id in passages:
-            msg = f"{where}: the id {passage.id!r} is there already"
-            raise WrongSet(msg)
-        passages[passage.id] = passage
-    if not passages:
-        msg = f"{path} has no passage"
-        raise WrongSet(msg)
-    return tuple(passages.values())
+
+    return _each_once(path, Passage, check, what="passage")
 
 
 def read_questions(path: Path) -> tuple[Question, ...]:
-    questions: dict[str, Question] = {}
-    for number, question in json_lines(path, Question):
-        where = f"{path}, line {number}"
+    def check(question: Question, where: str) -> None:
         if not question.text.strip():
             msg = f"{where}: `text` is empty"
             raise WrongSet(msg)
         if len(question.text) > _TEXT_MAX_CHARS:
             msg = f"{where}: `text` is longer than {_TEXT_MAX_CHARS} characters"
             raise WrongSet(msg)
-        if question.id in questions:
-            msg = f"{where}: the id {question.id!r} is there already"
+
+    return _each_once(path, Question, check, what="question")
+
+
+def _each_once(
+    path: Path, kind: type[Line], check: Callable[[Line, str], None], *, what: str
+) -> tuple[Line, ...]:
+    """The file's lines, at least one and no id twice. `check` raises for what else is wrong with one."""
+    found: dict[str, Line] = {}
+    for number, line in json_lines(path, kind):
+        where = f"{path}, line {number}"
+        check(line, where)
+        if line.id in found:
+            msg = f"{where}: the id {line.id!r} is there already"
             raise WrongSet(msg)
-        questions[question.id] = question
-    if not questions:
-        msg = f"{path} has no question"
+        found[line.id] = line
+    if not found:
+        msg = f"{path} has no {what}"
         raise WrongSet(msg)
-    return tuple(questions.values())
+    return tuple(found.values())
 
 
 def read_judgements(

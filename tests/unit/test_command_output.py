@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hopline.answers import LinkPlace
 from hopline.cli import dlq, stack, trust, watch
 from hopline.cli.progress import say
 from hopline.cli.terminal import console, print_place, visible
+from hopline.document_answers import LinkPlace
 from hopline.local.status import StackReport
 from indexers.errors import HoplineError
 from indexers.ports import VaultProblem
