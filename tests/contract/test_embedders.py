@@ -19,6 +19,7 @@ from indexers.errors import ConfigurationError
 from indexers.ports import Embedder
 from indexers.settings import EmbedderSettings
 from tests.contract.embedder_suite import TEXTS, EmbedderConformance, margins
+from tests.model_folders import LFS_POINTER, removed, threads, written
 
 KOREAN = [
     ("결제 서비스가 중단되었습니다.", "고객이 결제를 할 수 없습니다.", "빵집은 금요일에 호밀빵을 판다."),
@@ -102,10 +103,10 @@ class TestPinning:
     def test_the_model_runs_on_the_given_core_only_and_the_caller_stays_free(self) -> None:
         free = os.sched_getaffinity(0)
         core = max(free)
-        before = _threads()
+        before = threads()
         embedder = load_embedder(EmbedderSettings(cpu_affinity=(core,), threads=2))
         embedder.embed_passages(TEXTS)
-        started = _threads() - before
+        started = threads() - before
         assert started
         assert {frozenset(os.sched_getaffinity(thread)) for thread in started} == {frozenset({core})}
         assert os.sched_getaffinity(0) == free
@@ -115,40 +116,22 @@ class TestPinning:
             load_embedder(EmbedderSettings(cpu_affinity=(4_000,)))
 
 
-def _threads() -> set[int]:
-    return {int(task.name) for task in Path("/proc/self/task").iterdir()}
-
-
-def _remove(name: str) -> Callable[[Path], None]:
-    return lambda folder: (folder / name).unlink()
-
-
-def _write(name: str, content: str) -> Callable[[Path], None]:
-    def damage(folder: Path) -> None:
-        (folder / name).write_text(content, encoding="utf-8")
-
-    return damage
-
-
-LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
-
-
 class TestBrokenModels:
     @pytest.mark.parametrize(
         ("damage", "message"),
         [
             pytest.param(
-                _remove("config.json"), "lacks .*config.json: set HOPLINE_EMBEDDER__MODEL", id="config"
+                removed("config.json"), "lacks .*config.json: set HOPLINE_EMBEDDER__MODEL", id="config"
             ),
-            pytest.param(_remove("tokenizer.json"), "lacks .*tokenizer.json", id="no tokenizer"),
-            pytest.param(_remove("model_int8.onnx"), "lacks .*model_int8.onnx", id="no weights"),
-            pytest.param(_write("model_int8.onnx", LFS_POINTER), "git lfs pull", id="pointer"),
+            pytest.param(removed("tokenizer.json"), "lacks .*tokenizer.json", id="no tokenizer"),
+            pytest.param(removed("model_int8.onnx"), "lacks .*model_int8.onnx", id="no weights"),
+            pytest.param(written("model_int8.onnx", LFS_POINTER), "git lfs pull", id="pointer"),
             pytest.param(
-                _write("model_int8.onnx", "x" * 99), "can't be loaded .*fetch the model again", id="weights"
+                written("model_int8.onnx", "x" * 99), "can't be loaded .*fetch the model again", id="weights"
             ),
-            pytest.param(_write("tokenizer.json", "{}"), "no tokenizer file", id="tokenizer"),
-            pytest.param(_write("config.json", "{"), "does not describe an embedding model", id="no JSON"),
-            pytest.param(_write("config.json", json.dumps({"name": "x"})), "base", id="keys missing"),
+            pytest.param(written("tokenizer.json", "{}"), "no tokenizer file", id="tokenizer"),
+            pytest.param(written("config.json", "{"), "does not describe an embedding model", id="no JSON"),
+            pytest.param(written("config.json", json.dumps({"name": "x"})), "base", id="keys missing"),
         ],
     )
     def test_the_message_names_the_file_and_the_way_out(

@@ -15,6 +15,7 @@ from indexers.errors import ConfigurationError
 from indexers.extractors.factory import default_model_dir, identify_extractor, load_extractor
 from indexers.settings import ExtractorSettings
 from tests.contract.extractor_suite import LABELS, WINDOWS, ExtractorConformance
+from tests.model_folders import LFS_POINTER, removed, threads, written
 
 CONFIG = "gliner_config.json"
 
@@ -55,10 +56,10 @@ class TestPinning:
     def test_the_model_runs_on_the_given_core_only_and_the_caller_stays_free(self) -> None:
         free = os.sched_getaffinity(0)
         core = max(free)
-        before = _threads()
+        before = threads()
         extractor = load_extractor(ExtractorSettings(cpu_affinity=(core,), threads=2))
         extractor.extract(WINDOWS, LABELS, threshold=0.5)
-        started = _threads() - before
+        started = threads() - before
         assert started
         assert {frozenset(os.sched_getaffinity(thread)) for thread in started} == {frozenset({core})}
         assert os.sched_getaffinity(0) == free
@@ -66,21 +67,6 @@ class TestPinning:
     def test_a_core_that_is_not_there_is_refused(self) -> None:
         with pytest.raises(ConfigurationError, match="HOPLINE_EXTRACTOR__CPU_AFFINITY names cores"):
             load_extractor(ExtractorSettings(cpu_affinity=(4_000,)))
-
-
-def _threads() -> set[int]:
-    return {int(task.name) for task in Path("/proc/self/task").iterdir()}
-
-
-def _remove(name: str) -> Callable[[Path], None]:
-    return lambda folder: (folder / name).unlink()
-
-
-def _write(name: str, content: str) -> Callable[[Path], None]:
-    def damage(folder: Path) -> None:
-        (folder / name).write_text(content, encoding="utf-8")
-
-    return damage
 
 
 def _say(**values: object) -> Callable[[Path], None]:
@@ -101,24 +87,21 @@ def _other_graph(folder: Path) -> None:
     shutil.copy(embedder, folder / "model_int8.onnx")
 
 
-LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
-
-
 class TestBrokenModels:
     @pytest.mark.parametrize(
         ("damage", "message"),
         [
-            pytest.param(_remove(CONFIG), f"lacks .*{CONFIG}: set HOPLINE_EXTRACTOR__MODEL", id="config"),
-            pytest.param(_remove("tokenizer.json"), "lacks .*tokenizer.json", id="no tokenizer"),
-            pytest.param(_remove("model_int8.onnx"), "lacks .*model_int8.onnx", id="no weights"),
-            pytest.param(_write("model_int8.onnx", LFS_POINTER), "git lfs pull", id="pointer"),
+            pytest.param(removed(CONFIG), f"lacks .*{CONFIG}: set HOPLINE_EXTRACTOR__MODEL", id="config"),
+            pytest.param(removed("tokenizer.json"), "lacks .*tokenizer.json", id="no tokenizer"),
+            pytest.param(removed("model_int8.onnx"), "lacks .*model_int8.onnx", id="no weights"),
+            pytest.param(written("model_int8.onnx", LFS_POINTER), "git lfs pull", id="pointer"),
             pytest.param(
-                _write("model_int8.onnx", "x" * 99), "can't be loaded .*fetch the model again", id="weights"
+                written("model_int8.onnx", "x" * 99), "can't be loaded .*fetch the model again", id="weights"
             ),
             pytest.param(_other_graph, "is no GLiNER span model: it takes", id="another kind of graph"),
-            pytest.param(_write("tokenizer.json", "{}"), "no tokenizer file", id="tokenizer"),
-            pytest.param(_write(CONFIG, "{"), "does not describe a GLiNER model", id="no JSON"),
-            pytest.param(_write(CONFIG, "{}"), "max_width", id="keys missing"),
+            pytest.param(written("tokenizer.json", "{}"), "no tokenizer file", id="tokenizer"),
+            pytest.param(written(CONFIG, "{"), "does not describe a GLiNER model", id="no JSON"),
+            pytest.param(written(CONFIG, "{}"), "max_width", id="keys missing"),
             pytest.param(_other_tokens, "lacks the tokens <<X>>", id="tokens of another"),
             pytest.param(
                 _say(span_mode="token_level"), "span_mode token_level is not supported", id="tokens"
