@@ -47,6 +47,7 @@ _COMPOUND: dict[str, tuple[set[str], set[str]]] = {
     "boosting": ({"positive", "negative"}, _NAMING | {"negative_boost"}),
 }
 _KNN = _NAMING | {"vector", "k", "filter", "method_parameters", "expand_nested_docs"}
+_VALUE = {"value"}
 _METADATA_FIELDS = {"_id", "_index", "_routing", "_source", "_type", "_seq_no"}
 _BODY = {
     "query", "post_filter", "size", "from", "sort", "_source", "track_total_hits", "track_scores",
@@ -125,8 +126,19 @@ def _compound(kind: str, value: Mapping[str, Any], principal: Principal, depth: 
 
 def _nested(value: Any, principal: Principal, depth: int) -> Any:
     if isinstance(value, list | tuple):
-        return [_query(item, principal, depth) for item in value]
+        known = depth <= _MAX_DEPTH
+        return [item if known and _is_plain_term(item) else _query(item, principal, depth) for item in value]
     return _query(value, principal, depth)
+
+
+def _is_plain_term(query: Any) -> bool:
+    """`{"term": {field: {"value": …}}}`, as `_query` lets it pass: most of the hundreds of clauses of a hop."""
+    if type(query) is not dict or len(query) != 1 or type(term := query.get("term")) is not dict:
+        return False
+    if len(term) != 1:
+        return False
+    [(field, parameters)] = term.items()
+    return field not in _METADATA_FIELDS and type(parameters) is dict and parameters.keys() == _VALUE
 
 
 def _knn(value: Mapping[str, Any], principal: Principal, depth: int) -> dict[str, Any]:

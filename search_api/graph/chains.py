@@ -11,31 +11,35 @@ from search_api.graph.model import Edge, GraphRules, Seeds, Step, Subgraph
 
 
 class Way(msgspec.Struct, frozen=True, gc=False):
-    """An edge with the direction in which it is walked, and what that is worth (0..1)."""
+    """An edge with the direction in which it is walked, and what that is worth (0..1).
+
+    A search makes thousands, and few become steps of a path that is shown.
+    """
 
     end: str
     worth: float
-    step: Step
+    edge: Edge
+    backward: bool = False
 
 
 class Chain(msgspec.Struct, frozen=True, gc=False):
-    """A path as its last step and the chain before it; worth: the product of its ways' and of where it starts."""
+    """A path as its last way and the chain before it; worth: the product of its ways' and of where it starts."""
 
     worth: float
     start: str
     length: int = 0
-    step: Step | None = None
+    way: Way | None = None
     before: Chain | None = None
 
     def longer(self, way: Way) -> Chain:
-        return Chain(self.worth * way.worth, self.start, self.length + 1, way.step, self)
+        return Chain(self.worth * way.worth, self.start, self.length + 1, way, self)
 
     @property
     def steps(self) -> tuple[Step, ...]:
         found: list[Step] = []
         chain: Chain | None = self
-        while chain is not None and chain.step is not None:
-            found.append(chain.step)
+        while chain is not None and chain.way is not None:
+            found.append(Step(chain.way.edge, chain.way.backward))
             chain = chain.before
         return tuple(reversed(found))
 
@@ -60,9 +64,9 @@ def ways_of(
         if edge.source == edge.target or not takes(edge):
             continue
         if (worth := edge.weight * forward) > 0:
-            found[edge.source].append(Way(edge.target, worth, Step(edge)))
+            found[edge.source].append(Way(edge.target, worth, edge))
         if (worth := edge.weight * backward) > 0:
-            found[edge.target].append(Way(edge.source, worth, Step(edge, backward=True)))
+            found[edge.target].append(Way(edge.source, worth, edge, backward=True))
     return found
 
 

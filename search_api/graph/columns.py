@@ -71,9 +71,16 @@ class DocumentColumns(msgspec.Struct, frozen=True, gc=False):
 
 
 class ColumnsHit(SearchHit, frozen=True, kw_only=True, gc=False):
-    """Without id: it stands with the stored row."""
+    """Without id: it stands with the stored row.
+
+    Nor with its place in the order and in the engine's log: nothing asks for them, and a hop has a thousand rows. No
+    answer has the names that these fields are given here.
+    """
 
     stored_id: str = msgspec.field(name="_id", default="")
+    seq_no: int = msgspec.field(name="-seq_no", default=0)
+    primary_term: int = msgspec.field(name="-primary_term", default=0)
+    sort: tuple[Any, ...] = msgspec.field(name="-sort", default=())
 
 
 class LinkColumnsHit(ColumnsHit, frozen=True, kw_only=True, gc=False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -42,19 +43,32 @@ class GraphReader:
         """At most `rules.depth` round trips, none for what no part that is on would use."""
         expansion = _Expansion(principal, seeds, rules)
         for hop in range(1, rules.depth + 1):
-            asked = expansion.searches(first=hop == 1, last=hop == rules.depth)
-            if not asked:
+            if not await self._hop(expansion, first=hop == 1, last=hop == rules.depth):
                 break
-            pages = await self._gate.search_many([search for search, _ in asked])
-            for (_, take), page in zip(asked, pages, strict=True):
-                take(page)
-            expansion.growth.asked()
+        _let_go_later(expansion)
         return expansion.growth.subgraph()
+
+    async def _hop(self, expansion: _Expansion, *, first: bool, last: bool) -> bool:
+        """False: there was nothing to ask."""
+        asked = expansion.searches(first=first, last=last)
+        if not asked:
+            return False
+        pages = await self._gate.search_many([search for search, _ in asked])
+        for (_, take), page in zip(asked, pages, strict=True):
+            take(page)
+        expansion.growth.asked()
+        _let_go_later(pages)
+        return True
 
     async def contexts(self, principal: Principal, edges: Iterable[Edge]) -> dict[str, EdgeContext]:
         """Row id → what says the edge, in one round trip. A row that isn't there any more is left out."""
         searches = context_searches(principal, edges)
         return read_contexts(searches, await self._gate.search_many(searches))
+
+
+def _let_go_later(held: object) -> None:
+    """Giving back thousands of values takes milliseconds: not before the engine is waited for once more."""
+    asyncio.get_running_loop().call_soon(id, held)
 
 
 class _Expansion:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from search_api.graph.chains import best_few
 from search_api.graph.model import LINK_KINDS, Edge, GraphRules, Reached, Seeds, Step, Subgraph
@@ -19,10 +19,12 @@ def forward_hop(
     A parent is reached from other parents. Sorted by id.
     """
     shares = shares_of(scores)
-    parents = _fanned(subgraph, dict(best_few(shares, rules.hop_parents)), rules)
+    best_shares = dict(best_few(shares, rules.hop_parents))
+    links = [edge for edge in subgraph.edges if edge.source in best_shares and edge.kind in LINK_KINDS]
+    parents = _fanned(links, best_shares, rules)
     best: dict[str, tuple[tuple[float, str, str], Edge]] = {}
-    for edge in subgraph.edges:
-        share = parents.get(edge.source, 0.0) if edge.kind in LINK_KINDS else 0.0
+    for edge in links:
+        share = parents[edge.source]
         if share <= 0 or edge.source == edge.target:
             continue
         own = min(1.0, max(0.0, seeds.documents.get(edge.target, 0.0)))
@@ -38,12 +40,11 @@ def forward_hop(
     ]
 
 
-def _fanned(subgraph: Subgraph, parents: Mapping[str, float], rules: GraphRules) -> dict[str, float]:
-    """Shares of the parents, each for one of its links."""
+def _fanned(links: Iterable[Edge], parents: Mapping[str, float], rules: GraphRules) -> dict[str, float]:
+    """Shares of the parents that have links, each for one of them."""
     linked: dict[str, set[str]] = {parent: set() for parent in parents}
-    for edge in subgraph.edges:
-        if edge.kind in LINK_KINDS and edge.source in linked:
-            linked[edge.source].add(edge.target)
+    for edge in links:
+        linked[edge.source].add(edge.target)
     return {
         parent: share * min(1.0, rules.hop_fan / len(linked[parent]))
         for parent, share in parents.items()

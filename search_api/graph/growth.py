@@ -50,6 +50,8 @@ class Growth:
         self._expanded: set[str] = set()
         self._hop = 0
         self._round_trips = 0
+        #: Round trips whose edges have not spread strength yet.
+        self._spreads = 0
         self._documents = 0
         self.rows: dict[str, SeedRow] = dict(seeds.rows)
         self.truncated: Counter[str] = Counter()
@@ -59,6 +61,7 @@ class Growth:
     def next_frontier(self) -> Frontier:
         """The strongest nodes that weren't read yet; in the first hop all seeds."""
         self._hop += 1
+        self._spread()
         rules, first = self._rules, self._hop == 1
         waiting = [(-s, node) for node, s in self._strength.items() if node not in self._expanded and s > 0]
         documents = sorted(one for one in waiting if not is_name(one[1]))
@@ -87,12 +90,28 @@ class Growth:
     def asked(self) -> None:
         """One round trip more; what came back leads to the next nodes."""
         self._round_trips += 1
+        self._spreads += 1
+
+    def _spread(self) -> None:
+        """Strength over the edges, once a round trip: only when somebody wants to know what is strong."""
+        for _ in range(self._spreads):
+            self._spread_once()
+        self._spreads = 0
+
+    def _spread_once(self) -> None:
         offered: defaultdict[str, float] = defaultdict(float)
+        strengths = self._strength
         for _, edge in self._edges.values():
-            for known, other in ((edge.source, edge.target), (edge.target, edge.source)):
-                if other not in self._strength and (strength := self._strength.get(known, 0.0)) > 0:
-                    offered[other] = max(offered[other], strength * edge.weight)
-        self._strength |= offered
+            source, target = edge.source, edge.target
+            if target not in strengths:
+                known, other = source, target
+            elif source not in strengths:
+                known, other = target, source
+            else:
+                continue
+            if (strength := strengths.get(known, 0.0)) > 0:
+                offered[other] = max(offered[other], strength * edge.weight)
+        strengths |= offered
 
     def take_documents(self, total: int) -> None:
         self._documents = total
@@ -161,6 +180,7 @@ class Growth:
         if len(self._edges) <= most:
             return [edge for _, edge in self._edges.values()]
         self._count("edges_max", len(self._edges) - most)
+        self._spread()
         ranked = sorted((hop, *self._worth(edge), key) for key, (hop, edge) in self._edges.items())
         return [self._edges[one[-1]][1] for one in ranked[:most]]
 

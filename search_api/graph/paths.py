@@ -31,7 +31,7 @@ def paths_to(
     found: dict[str, tuple[Step, ...]] = {}
     for doc_id in wanted:
         chain = next((one for one in best.get(doc_id, ()) if one.start != doc_id), None)
-        if chain is not None and chain.step is not None:
+        if chain is not None and chain.way is not None:
             found[doc_id] = chain.steps
     return found
 
@@ -53,9 +53,9 @@ def _ways(subgraph: Subgraph, rules: GraphRules) -> Mapping[str, Sequence[Way]]:
         if source == target or (ways := factors.get(edge.kind)) is None:
             continue
         if (worth := edge.weight * ways[0]) > 0:
-            found[source].append(Way(target, worth * telling.get(target, 1.0), Step(edge)))
+            found[source].append(Way(target, worth * telling.get(target, 1.0), edge))
         if (worth := edge.weight * ways[1]) > 0:
-            found[target].append(Way(source, worth * telling.get(source, 1.0), Step(edge, backward=True)))
+            found[target].append(Way(source, worth * telling.get(source, 1.0), edge, backward=True))
     return found
 
 
@@ -70,21 +70,24 @@ def _best_two(
     near = {*wanted, *(node for node, some in ways.items() if any(way.end in wanted for way in some))}
     best = {seed: [Chain(score, seed)] for seed, score in starts.items()}
     level = best.copy()
+    #: Of each node with two chains what the weaker is worth: most ways offer less, and nothing is made of them.
+    least: dict[str, float] = {}
     for left in reversed(range(STEPS_MAX)):
         offered: dict[str, list[Chain]] = {}
-        within = (wanted, near)[left] if left < 2 else None
+        within = (wanted, near)[left] if left < 2 else ways
         for node, chains in level.items():
+            top = chains[0].worth
             for way in ways.get(node, ()):
-                end, keeps = way.end, way.worth
-                if within is not None and end not in within:
+                end = way.end
+                if end not in within or top * way.worth < least.get(end, 0.0):
                     continue
                 known = offered.get(end) or best.get(end) or _NONE
                 for chain in chains:
-                    if len(known) == 2 and chain.worth * keeps < known[1].worth:
-                        continue
                     kept = _two(known, chain.longer(way))
                     if kept is not known:
                         offered[end] = known = kept
+                        if len(kept) == 2:
+                            least[end] = kept[1].worth
         level = {node: _unknown(kept, best.get(node, _NONE)) for node, kept in offered.items()}
         best |= offered
         if not level:

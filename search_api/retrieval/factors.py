@@ -6,9 +6,10 @@ never hide. A document that was named exactly takes no factor: it comes first, h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -37,18 +38,22 @@ def apply_factor(name: str, candidates: Sequence[Candidate], ranking: Ranking) -
     """Scores times this factor."""
     if name == "recency" and not ranking.rules.recency_weight:
         return list(candidates)
-    of, found = _FACTORS[name], []
+    of, read, found = _FACTORS[name], _READS[name], []
+    if name == "boost" and ranking.route.times:
+        read = _dated
+    # Most documents say the same as another.
+    known: dict[Hashable, float] = {}
     for candidate in candidates:
         facts = candidate.facts
         # As `is_exact`: this runs for every candidate and factor.
-        if (
-            facts is not None
-            and candidate.recall_score < EXACT_WEIGHT
-            and (value := of(facts, ranking)) != 1.0
-        ):
-            found.append(replace(candidate, score=candidate.score * value))
-        else:
+        if facts is None or candidate.recall_score >= EXACT_WEIGHT:
             found.append(candidate)
+            continue
+        said = read(facts)
+        value = known.get(said)
+        if value is None:
+            value = known[said] = of(facts, ranking)
+        found.append(candidate if value == 1.0 else replace(candidate, score=candidate.score * value))
     return found
 
 
@@ -189,6 +194,23 @@ def moment(written: str | None) -> datetime | None:
         return None
 
 
+def _said(facts: Facts) -> Hashable:
+    """What the query may say of it; of its dates, `_dated`."""
+    return (*facts.tags, None, facts.category, facts.agent_id) if isinstance(facts, DocumentView) else None
+
+
+def _dated(facts: Facts) -> Hashable:
+    return _said(facts), facts.created_at, facts.updated_at
+
+
+#: All that a factor reads of a document.
+_READS: Final[Mapping[str, Callable[[Facts], Hashable]]] = {
+    "health": attrgetter("health"),
+    "source": attrgetter("source"),
+    "recency": attrgetter("updated_at", "created_at"),
+    "validity": attrgetter("superseded_by", "expires_at", "valid_from"),
+    "boost": _said,
+}
 _FACTORS: Final[Mapping[str, Callable[[Facts, Ranking], float]]] = {
     "health": _health,
     "source": _source,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from heapq import nsmallest
 from typing import Final
 
 from indexers.domain import scores
@@ -176,8 +177,8 @@ def best_new(run: GraphRun, fused: Sequence[Candidate], size: int) -> list[str]:
         for doc_id, one in some.items():
             if doc_id not in known:
                 totals.setdefault(doc_id, []).append(one.value * run.weights[part])
-    ranked = sorted(totals, key=lambda doc_id: scores.rank_key(scores.total(totals[doc_id]), doc_id))
-    return ranked[:size]
+    ranked = nsmallest(size, [scores.rank_key(scores.total(some), doc_id) for doc_id, some in totals.items()])
+    return [doc_id for _, doc_id in ranked]
 
 
 def _reached(part: GraphPart, run: GraphRun, totals: _Totals) -> list[Reached]:

@@ -30,16 +30,19 @@ def normalise(candidates: Sequence[Candidate], ranking: Ranking) -> list[Candida
     else:
         rules = {name: _score_rule(name, raw, ranking) for name, raw in lists.items()}
     keys = map(str, count())
-
-    def normalised(e: Evidence) -> Evidence:
-        key = next(keys)
-        if e.part == EXACT:
-            return e
-        name, by_number = rules[e.leg, e.part]
-        value, scale = by_number[key]
-        return replace(e, normaliser=name, normalised=value, scale=scale)
-
-    return [replace(c, evidence=tuple([normalised(e) for e in c.evidence])) for c in candidates]
+    found: list[Candidate] = []
+    for candidate in candidates:
+        evidence: list[Evidence] = []
+        for e in candidate.evidence:
+            key = next(keys)
+            if e.part == EXACT:
+                evidence.append(e)
+            else:
+                name, by_number = rules[e.leg, e.part]
+                value, scale = by_number[key]
+                evidence.append(replace(e, normaliser=name, normalised=value, scale=scale))
+        found.append(replace(candidate, evidence=tuple(evidence)))
+    return found
 
 
 def recomputed(evidence: Evidence, *, cosine_floor: float) -> float:

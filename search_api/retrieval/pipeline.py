@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from indexers.domain.identity import Principal
 from indexers.opensearch.gate import Gate
+from indexers.ports import Vectors
 from search_api.graph.fetch import GraphReader
 from search_api.graph.standing import standing
 from search_api.metrics import ApiMetrics
@@ -65,8 +68,12 @@ class Retrieval:
             passing = await self._recall.passing(principal, request.parts, request.filters)
             steps.round_trips += passing.mode != "none"
         wants_vector = any(part == "vector" and share for (_, part), share in weights.items())
-        vector, cached = await self._vector(principal, request, steps) if wants_vector else (None, None)
-        asked = _asked(request, rules, now, vector)
+        with steps.timed("embed"):
+            making, cached = self._vector(principal, request) if wants_vector else (None, None)
+            # What the query says is read while its vector is made: the model leaves the interpreter to others.
+            asked = _asked(request, rules, now)
+            if making is not None:
+                asked = replace(asked, vector=(await making).tolist())
         with steps.timed("recall"):
             recalled = await self._recall.recall(principal, asked, passing)
             steps.round_trips += recalled.round_trips
@@ -129,20 +136,15 @@ class Retrieval:
             )
             return run_parts(run, fused)
 
-    async def _vector(
-        self, principal: Principal, request: SearchRequest, steps: Steps
-    ) -> tuple[list[float], bool]:
-        """The query's vector and whether it was known."""
-        with steps.timed("embed"):
-            made, cached = await self._vectors.vector(principal, request.query)
+    def _vector(self, principal: Principal, request: SearchRequest) -> tuple[asyncio.Future[Vectors], bool]:
+        """The query's vector, begun, and whether it was known."""
+        making, cached = self._vectors.begin(principal, request.query)
         self._metrics.query_cache.labels(outcome="hit" if cached else "miss").inc()
-        vector: list[float] = made.tolist()
-        return vector, cached
+        return making, cached
 
 
-def _asked(
-    request: SearchRequest, rules: RankingRules, now: datetime, vector: Sequence[float] | None
-) -> Asked:
+def _asked(request: SearchRequest, rules: RankingRules, now: datetime) -> Asked:
+    """Without the query's vector."""
     parts = frozenset(request.parts)
     return Asked(
         query=request.query,
@@ -150,7 +152,7 @@ def _asked(
         names=names_in(request.query) if {"names", "graph"} & parts else Names(),
         filters=request.filters,
         parts=parts,
-        vector=vector,
+        vector=None,
         rules=rules,
     )
 

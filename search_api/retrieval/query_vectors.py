@@ -29,16 +29,23 @@ class QueryVectors:
     def embedder(self) -> Embedder:
         return self._embedder
 
-    async def vector(self, principal: Principal, text: str) -> tuple[Vectors, bool]:
-        """The vector, and whether it was known."""
+    def begin(self, principal: Principal, text: str) -> tuple[asyncio.Future[Vectors], bool]:
+        """The vector to wait for, which is made meanwhile, and whether it was known."""
         key = (principal.tenant_id, self._embedder.model_id, text)
+        loop = asyncio.get_running_loop()
         known = self._known.get(key)
         if known is not None:
             self._known.move_to_end(key)
-            return known, True
-        loop = asyncio.get_running_loop()
-        made = await loop.run_in_executor(self._executor, self._embedder.embed_query, text)
-        self._known[key] = made
+            found: asyncio.Future[Vectors] = loop.create_future()
+            found.set_result(known)
+            return found, True
+        making = loop.run_in_executor(self._executor, self._embedder.embed_query, text)
+        making.add_done_callback(lambda made: self._keep(key, made))
+        return making, False
+
+    def _keep(self, key: _Key, made: asyncio.Future[Vectors]) -> None:
+        if made.cancelled() or made.exception() is not None:
+            return
+        self._known[key] = made.result()
         while len(self._known) > self._entries:
             self._known.popitem(last=False)
-        return made, False

@@ -112,7 +112,8 @@ class SearchService:
                 hits = [with_paths(hit, found, page) for hit in hits] if page.paths else hits
         finally:
             reading.cancel()
-        count_search(self._metrics, found, page)
+        # Counted, and its ten thousand values given back, once the answer is on its way.
+        asyncio.get_running_loop().call_soon(count_search, self._metrics, found, page)
         last = page.last
         return SearchAnswer(
             hits=hits,

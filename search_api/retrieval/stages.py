@@ -62,36 +62,49 @@ def keep_current(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
 
 def weigh(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
     """Weights are shares of all lists that were asked: a list that found nothing lifts and lowers no hit."""
-    weights = ranking.weights
-
-    def weighed(e: Evidence) -> Evidence:
-        return e if e.part == EXACT else replace(e, weight=weights.get((e.leg, e.part), 0.0))
-
-    return [replace(c, evidence=tuple([weighed(e) for e in c.evidence])) for c in candidates]
+    get = ranking.weights.get
+    found: list[Candidate] = []
+    for candidate in candidates:
+        weighed = [
+            e if e.part == EXACT else replace(e, weight=get((e.leg, e.part), 0.0)) for e in candidate.evidence
+        ]
+        found.append(replace(candidate, evidence=tuple(weighed)))
+    return found
 
 
 def fuse(candidates: Candidates, _ranking: Ranking) -> list[Candidate]:
     """One candidate a document: the best evidence of each list, contributions added up."""
-    best: dict[str, dict[LegPart, Evidence]] = {}
-    documents: dict[str, DocumentView] = {}
-    facts: dict[str, Facts] = {}
+    rows: dict[str, list[Candidate]] = {}
     for candidate in candidates:
-        doc_id = candidate.doc_id
-        if candidate.document is not None:
-            documents.setdefault(doc_id, candidate.document)
-        if candidate.facts is not None:
-            facts.setdefault(doc_id, candidate.facts)
-        kept = best.get(doc_id)
-        if kept is None:
-            kept = best[doc_id] = {}
+        if (known := rows.get(candidate.doc_id)) is None:
+            rows[candidate.doc_id] = [candidate]
+        else:
+            known.append(candidate)
+    return [
+        _alone(some[0]) if len(some) == 1 and len(some[0].evidence) == 1 else _fused(some)
+        for some in rows.values()
+    ]
+
+
+def _alone(candidate: Candidate) -> Candidate:
+    """As `_fused`: most documents are found once."""
+    total = scores.total((candidate.evidence[0].contribution,))
+    facts = candidate.document or candidate.facts
+    return replace(candidate, facts=facts, recall_score=total, score=total)
+
+
+def _fused(rows: Candidates) -> Candidate:
+    """Of one document."""
+    kept: dict[LegPart, Evidence] = {}
+    for candidate in rows:
         for evidence in candidate.evidence:
             name = (evidence.leg, evidence.part)
             known = kept.get(name)
             if known is None or _is_stronger(evidence, known):
                 kept[name] = evidence
-    return [
-        with_evidence(doc_id, documents.get(doc_id), facts.get(doc_id), kept) for doc_id, kept in best.items()
-    ]
+    document = next((c.document for c in rows if c.document is not None), None)
+    facts = next((c.facts for c in rows if c.facts is not None), None)
+    return with_evidence(rows[0].doc_id, document, facts, kept)
 
 
 def with_evidence(
