@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from indexers.domain.entities.labels import DEFAULT_LABELS, EntityLabel, NamespaceLabels, PatternRule
 from indexers.domain.entities.windows import split_words
-from indexers.extraction import Extracted, extract_texts
+from indexers.extraction import Extracted, ask_each, begin_texts, extract_texts, finish_texts
 from indexers.extractors.factory import load_extractor
 from indexers.model_calls import TextToExtract, model_calls
 from indexers.ports import EntityExtractor
@@ -192,6 +192,24 @@ class TestMentions:
         labels = NamespaceLabels(labels=(EntityLabel(name="x", prompt="<<ENT>>"),))
         with pytest.raises(ValueError, match="says nothing to the model"):
             extract(extractor, "Alice", labels=labels)
+
+    def test_texts_that_are_asked_in_one_go_get_what_they_get_alone_and_a_refused_one_costs_no_other(
+        self, extractor: EntityExtractor
+    ) -> None:
+        twice = NamespaceLabels(labels=tuple(EntityLabel(name=name, prompt="person") for name in "ab"))
+        texts = [TextToExtract(text=text.text, labels=DEFAULT_LABELS) for text in LABELLED[:8]]
+        refused = TextToExtract(text="Alice Novak lives here. Bob, too.", labels=twice)
+        begun = [begin_texts([job], extractor=extractor) for job in (*texts[:3], refused, *texts[3:])]
+        answered = [
+            (one, str(why) if why else finish_texts(one)) for one, why in ask_each(iter(begun), extractor)
+        ]
+        assert [id(one) for one, _ in answered] == [id(one) for one in begun]
+        assert [outcome for _, outcome in answered] == [
+            "a label is asked for twice: ['person', 'person']"
+            if job is refused
+            else extract_texts([job], extractor=extractor)
+            for job in (*texts[:3], refused, *texts[3:])
+        ]
 
     @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.text(st.sampled_from("Alice Novak in Berlin. 한글é\u0301😀[]|*_`#-\n\r\t<>%$"), max_size=120))
