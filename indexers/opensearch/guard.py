@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from indexers.domain.identity import Principal
 from indexers.errors import RefusedRequest
 from indexers.opensearch.names import stored_id
-from indexers.opensearch.templates import VECTOR_FIELD
+from indexers.opensearch.templates import VECTOR_FIELDS
 from indexers.opensearch.visibility import Query, visible
 
 _NAMING = {"boost", "_name"}
@@ -89,7 +89,7 @@ def guarded_body(body: Mapping[str, Any], principal: Principal) -> dict[str, Any
     _check_sort(body.get("sort", []))
     if body.get("stored_fields", "_none_") != "_none_":
         _refuse("stored_fields other than _none_")
-    guarded.setdefault("_source", {"excludes": [VECTOR_FIELD]})
+    guarded.setdefault("_source", {"excludes": list(VECTOR_FIELDS)})
     guarded["seq_no_primary_term"] = True
     return guarded
 

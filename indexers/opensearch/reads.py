@@ -17,7 +17,7 @@ from indexers.opensearch.guard import guarded_body, guarded_query
 from indexers.opensearch.names import IndexNames, stored_id
 from indexers.opensearch.retry import RetryPolicy
 from indexers.opensearch.rows import Index
-from indexers.opensearch.templates import OWNER_FIELDS, VECTOR_FIELD
+from indexers.opensearch.templates import OWNER_FIELDS, VECTOR_FIELDS
 from indexers.opensearch.visibility import Query
 
 #: Most rows of one multi-get.
@@ -166,4 +166,4 @@ def _wanted(index: Index, fields: Sequence[str] | None) -> Source:
 
 def _all_fields(index: Index) -> Source:
     """All but the vector."""
-    return {"excludes": [VECTOR_FIELD]} if index is Index.CHUNKS else True
+    return {"excludes": list(VECTOR_FIELDS)} if index is Index.CHUNKS else True

@@ -141,7 +141,10 @@ class ChunkRow(OwnedRow, frozen=True, kw_only=True):
     updated_at: str | None = None
     valid_from: str | None = None
     expires_at: str | None = None
+    #: What is searched: see `indexers.domain.lead`.
     vector: list[float] | None = None
+    #: That of the chunk's text alone where `vector` isn't: float32, little endian, base64. Reused by `chunk_hash`.
+    own_vector: str | None = None
 
 
 class LinkRow(OwnedRow, frozen=True, kw_only=True):

@@ -17,6 +17,9 @@ KEYWORD_MAX_CHARS = 8_191
 #: The row's owner; every index has these four.
 OWNER_FIELDS = ("tenant_id", "agent_id", "team_id", "scope")
 VECTOR_FIELD = "vector"
+OWN_VECTOR_FIELD = "own_vector"
+#: Kilobytes a row: fetched only where they are named.
+VECTOR_FIELDS = (VECTOR_FIELD, OWN_VECTOR_FIELD)
 #: Above the templates of earlier versions, one per index.
 _TEMPLATE_PRIORITY = 201
 #: Searched by `text` and `code` analysis.
@@ -115,7 +118,8 @@ def _vector(dimension: int) -> dict[str, Any]:
         "method": {
             "name": "hnsw",
             "engine": "lucene",
-            "space_type": "cosinesimil",
+            # Vectors of chunks are up to 1 long: indexers.domain.lead.
+            "space_type": "innerproduct",
             "parameters": {"m": 16, "ef_construction": 100},
         },
     }
@@ -199,6 +203,7 @@ _CHUNKS: dict[str, Any] = _FACTS | {
     "model_id": _KEYWORD,
     "chunker_version": _KEYWORD,
     "version": _LONG,
+    OWN_VECTOR_FIELD: {"type": "binary"},
 }
 
 _LINKS: dict[str, Any] = {

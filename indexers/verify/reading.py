@@ -22,9 +22,10 @@ from indexers.opensearch.rows import (
     MentionRow,
     RelationRow,
 )
+from indexers.opensearch.templates import VECTOR_FIELDS
 from indexers.verify.files import StoredDocument
 
-_CHUNK_FIELDS = tuple(name for name in ChunkRow.__struct_fields__ if name != "vector")
+_CHUNK_FIELDS = tuple(name for name in ChunkRow.__struct_fields__ if name not in VECTOR_FIELDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -150,11 +150,15 @@ def _keyword_candidate(hit: SearchHit, leg: Leg) -> Candidate:
 
 def _vector_candidate(hit: SearchHit, leg: Leg, documents: Mapping[str, DocumentView]) -> Candidate:
     chunk: FoundChunk = hit.source
-    # The engine's score of a cosine is (1 + cosine) / 2.
-    raw = 2 * _finite(hit) - 1
+    raw = inner_product(_finite(hit))
     evidence = Evidence(leg=leg, part="vector", raw=raw, normalised=raw, version=chunk.version, span=chunk)
     document = documents.get(chunk.doc_id)
     return Candidate(doc_id=chunk.doc_id, document=document, facts=document or chunk, evidence=(evidence,))
+
+
+def inner_product(score: float) -> float:
+    """What the engine's score of one is made of: 1 + it, below 0 1 / (1 - it) (Lucene, MAXIMUM_INNER_PRODUCT)."""
+    return score - 1 if score >= 1 or score <= 0 else 1 - 1 / score
 
 
 def _finite(hit: SearchHit) -> float:

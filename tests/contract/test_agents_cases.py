@@ -7,10 +7,14 @@ import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from indexers.domain import markdown
+from indexers.domain.identity import Principal
+from indexers.domain.lead import LEAD_SHARE, Vector
 from indexers.opensearch.rows import DocumentRow, Index
+from streams.agents.embed.reuse import own_vector
 from streams.events import DocumentChanged, decode
 from tests.agents import Rig, agent_config, opened_rig, reopened, vault_root
 from tests.conftest import Stack
@@ -261,3 +265,31 @@ async def test_a_text_over_the_inline_limit_is_read_from_the_vault_by_embed(
         await rig.index(rig.saved("long.md", long + " changed again"))
         assert await rig.chunk_counts() == {"long.md": 4}
         assert await rig.verified() == {}
+
+
+async def test_a_new_lead_is_in_every_chunk_and_embeds_nothing_else(rig: Rig) -> None:
+    """Chunks are searched with their document's lead in them; what is reused is the vector of their own text."""
+
+    async def stored() -> tuple[list[Vector], list[Vector]]:
+        await rig.gate.refresh(Index.CHUNKS)
+        principal = Principal.pipeline(rig.home.tenant_id)
+        wanted = ["ordinal", "vector", "own_vector"]
+        scan = rig.gate.scan(principal, Index.CHUNKS, {"match_all": {}}, fields=wanted)
+        rows = sorted([row.source async for row in scan], key=lambda row: row["ordinal"])
+        return [np.asarray(row["vector"], np.float32) for row in rows], [own_vector(row) for row in rows]
+
+    note = "The {} is dredged.\n\n# Depth\n\nTwelve metres.\n\n# Tide\n\nFour metres."
+    await rig.index(rig.saved("port.md", note.format("harbour")))
+    _, own = await stored()
+    assert rig.computed == 3
+    await rig.index(rig.saved("port.md", note.format("canal")))
+    assert rig.computed == 4
+    searched, now = await stored()
+    assert [vector.tobytes() for vector in now[1:]] == [vector.tobytes() for vector in own[1:]]
+    assert np.abs(now[0] - own[0]).max() > 0.001
+    for vector, alone in zip(searched, now, strict=True):
+        assert np.allclose(vector, (alone + LEAD_SHARE * now[0]) / (1 + LEAD_SHARE), atol=1e-6)
+    await rig.index(*rig.moved("port.md", "sub/port.md", note.format("canal")))
+    assert (rig.computed, await rig.verified()) == (4, {})
+    moved, carried = await stored()
+    assert [v.tobytes() for v in (*moved, *carried)] == [v.tobytes() for v in (*searched, *now)]

@@ -265,8 +265,8 @@ async def test_the_filter_stands_inside_the_knn_clause(gate: Gate) -> None:
     )
     for page in pages:
         assert {hit.row_id for hit in page.hits} == {"0", "1", "2"}
-        # (1 + cosine) / 2, untouched by the filter around it.
-        assert [hit.score for hit in page.hits] == pytest.approx([0.5] * 3)
+        # 1 + inner product, untouched by the filter around it.
+        assert [hit.score for hit in page.hits] == pytest.approx([1.0] * 3)
 
 
 async def test_a_scan_of_many_pages_is_exhaustive_and_a_delete_too(gate: Gate) -> None:

@@ -60,7 +60,7 @@ def test_a_body_is_wrapped_and_vectors_stay_out() -> None:
     assert guarded_body({"query": {"match": {"body": "x"}}, "size": 5}, ADA) == {
         "query": {"bool": {"must": [{"match": {"body": "x"}}], "filter": [WALL]}},
         "size": 5,
-        "_source": {"excludes": ["vector"]},
+        "_source": {"excludes": ["vector", "own_vector"]},
         "seq_no_primary_term": True,
     }
 

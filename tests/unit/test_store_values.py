@@ -70,7 +70,7 @@ def test_the_vector_engine_is_always_named() -> None:
         "method": {
             "name": "hnsw",
             "engine": "lucene",
-            "space_type": "cosinesimil",
+            "space_type": "innerproduct",
             "parameters": {"m": 16, "ef_construction": 100},
         },
     }

@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from indexers.domain.lead import Vector
 from indexers.errors import PoisonRecord
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.rows import Index
@@ -15,7 +16,7 @@ from indexers.settings import IndexingSettings
 from streams.agents.documents import Word, current_words, decode_words, newest_of_each, read_text
 from streams.agents.embed.model import Model, keyed_texts
 from streams.agents.embed.moves import carry_over
-from streams.agents.embed.reuse import Vector, VectorKey, stored_vectors
+from streams.agents.embed.reuse import VectorKey, stored_vectors
 from streams.agents.embed.texts import Texts, texts_of
 from streams.agents.embed.write import (
     Embedded,

@@ -8,9 +8,10 @@ from collections.abc import Set as AbstractSet
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
+from indexers.domain.lead import Vector
 from indexers.errors import PoisonRecord
 from indexers.ports import Embedder
-from streams.agents.embed.reuse import Vector, VectorKey
+from streams.agents.embed.reuse import VectorKey
 from streams.agents.embed.texts import Texts
 from streams.batch import Poisoned
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from indexers.domain.identity import Principal, TenantId
+from indexers.domain.lead import Vector
 from indexers.opensearch.gate import Gate, GatedSearch
 from indexers.opensearch.rows import Index
 
-Vector = NDArray[np.float32]
 VectorKey = tuple[TenantId, str]
 #: Hashes of one search. Its answer may hold as many vectors, 4 to 8 kB each as JSON.
 HASHES_MAX = 500
@@ -35,8 +35,21 @@ async def stored_vectors(gate: Gate, keys: Sequence[VectorKey], model_id: str) -
         part = searches[start : start + SEARCHES_MAX]
         for (tenant_id, _), page in zip(part, await gate.search_many([s for _, s in part]), strict=True):
             for hit in page.hits:
-                found[tenant_id, hit.source["chunk_hash"]] = np.asarray(hit.source["vector"], np.float32)
+                found[tenant_id, hit.source["chunk_hash"]] = own_vector(hit.source)
     return found
+
+
+def own_vector(row: Mapping[str, Any]) -> Vector:
+    """That of the chunk's text alone, of a row's `vector` and `own_vector`."""
+    own = row.get("own_vector")
+    if own is None:
+        return np.asarray(row["vector"], np.float32)
+    return np.frombuffer(base64.b64decode(own), "<f4").astype(np.float32)
+
+
+def packed(vector: Vector) -> str:
+    """What `own_vector` reads."""
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
 
 
 def _search(tenant_id: TenantId, hashes: Sequence[str], model_id: str) -> GatedSearch:
@@ -47,6 +60,6 @@ def _search(tenant_id: TenantId, hashes: Sequence[str], model_id: str) -> GatedS
         },
         "collapse": {"field": "chunk_hash"},
         "size": len(hashes),
-        "_source": ["chunk_hash", "vector"],
+        "_source": ["chunk_hash", "vector", "own_vector"],
     }
     return GatedSearch(principal=Principal.pipeline(tenant_id), index=Index.CHUNKS, body=body)

@@ -10,12 +10,13 @@ import msgspec
 import numpy as np
 
 from indexers.domain.identity import ChunkId, DocumentId, Principal, chunk_id
+from indexers.domain.lead import Vector, searched_vector
 from indexers.errors import PoisonRecord
 from indexers.opensearch.find import DOCUMENTS_MAX, Wanted, find_all
 from indexers.opensearch.gate import Gate, RowWrite
 from indexers.opensearch.rows import ChunkRow, Index, owner_fields
 from streams.agents.documents import Word, document_states
-from streams.agents.embed.reuse import Vector, VectorKey
+from streams.agents.embed.reuse import VectorKey, packed
 from streams.batch import Poisoned
 from streams.events import ChunkSpan
 
@@ -25,7 +26,7 @@ ROWS_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedded:
-    """A document version with a vector for each of its chunks."""
+    """A document version with the own vector of each of its chunks."""
 
     word: Word
     vectors: tuple[Vector, ...]
@@ -123,6 +124,7 @@ def vector_json(vector: Vector) -> list[float]:
 def _chunk_write(document: Embedded, at: int, model_id: str) -> RowWrite:
     word = document.word
     span: ChunkSpan = word.event.chunks[at]
+    own, lead = document.vectors[at], document.vectors[0]
     row = ChunkRow(
         **owner_fields(word.event.namespace),
         doc_id=word.doc_id,
@@ -135,7 +137,8 @@ def _chunk_write(document: Embedded, at: int, model_id: str) -> RowWrite:
         chunker_version=word.event.chunker_version,
         version=word.event.version,
         **msgspec.structs.asdict(word.event.facts),
-        vector=vector_json(document.vectors[at]),
+        vector=vector_json(searched_vector(own, lead)),
+        own_vector=None if own is lead else packed(own),
     )
     row_id: ChunkId = chunk_id(word.doc_id, span.ordinal)
     return RowWrite(
