@@ -38,12 +38,6 @@ class PinnedThread:
         return self._executor.submit(work, *args, **kwargs)
 
 
-def keep_off(cores: tuple[int, ...]) -> None:
-    """Leave these cores to the model, if there are others: the caller, and threads that it starts from now on."""
-    if cores and (rest := os.sched_getaffinity(0) - set(cores)):
-        os.sched_setaffinity(0, rest)
-
-
 def _stay(cores: tuple[int, ...]) -> None:
     if cores:
         os.sched_setaffinity(0, cores)

@@ -16,7 +16,6 @@ from indexers.embedders.factory import identify_model
 from indexers.extracted import extraction_progress
 from indexers.extractors.factory import load_extractor
 from indexers.opensearch.gate import Gate
-from indexers.pinned import keep_off
 from indexers.settings import VaultRoot
 from streams.agents.config import AgentConfig, open_gate, require_indices
 from streams.agents.extract.handler import ExtractHandler, Prepared
@@ -47,7 +46,6 @@ async def run(config: AgentConfig) -> None:
 async def open_handler(config: AgentConfig, context: AgentContext) -> AsyncIterator[ExtractHandler]:
     vaults = Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds)
     extractor = await asyncio.to_thread(load_extractor, config.extractor)
-    keep_off(config.extractor.cpu_affinity)
     embedder = identify_model(config.embedder)
     with (
         ThreadPoolExecutor(max_workers=1, thread_name_prefix="model") as model_thread,
