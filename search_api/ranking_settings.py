@@ -120,7 +120,9 @@ class RankingRules(Section):
     session_summaries_weight: Weight = Field(
         0.3, description="Share of the session summaries' leg; 0: not asked."
     )
-    entities_weight: Weight = Field(0.05, description="Share of the entities leg; 0: not asked.")
+    entities_weight: Weight = Field(
+        0.0, description="Share of the entities leg; 0: asked only where `names` is the one part asked for."
+    )
     keyword_weight: Weight = Field(0.4, description="Share of BM25 within a leg.")
     vector_weight: Weight = Field(0.6, description="Share of k-NN within a leg.")
     turn_previous: Share = Field(0.3, description="Share of the previous turn's cosine in a turn's.")

@@ -66,7 +66,8 @@ def list_weights(rules: RankingRules, parts: frozenset[Part]) -> dict[LegPart, f
     legs: dict[Leg, float] = {
         "documents": rules.documents_weight if within else 0.0,
         "session_summaries": rules.session_summaries_weight if within else 0.0,
-        "entities": rules.entities_weight if "names" in parts else 0.0,
+        # Alone it is all there is, whatever it weighs beside others.
+        "entities": (rules.entities_weight or (0.0 if within else 1.0)) if "names" in parts else 0.0,
     }
     of_legs = scores.shares({leg: weight for leg, weight in legs.items() if weight})
     of_parts = scores.shares(within)

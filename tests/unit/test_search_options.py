@@ -95,3 +95,6 @@ def test_lists_that_are_not_asked_give_their_share_to_the_others() -> None:
     }
     assert weights({"graph"}) == {}
     assert weights({"names", "graph"}) == {"entities/names": 1.0}
+    off = {"entities_weight": 0.0}
+    assert weights({"names"}, **off) == weights({"names", "graph"}, **off) == {"entities/names": 1.0}
+    assert weights({"vector", "names"}, **no_summaries, **off) == {"documents/vector": 1.0}
