@@ -141,6 +141,8 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     steps_ms: dict[str, float]
     stages: list[StageTrace]
     cosine_floor: float | None = None
+    turn_previous: float | None = None
+    turn_next: float | None = None
     round_trips: int = 0
     recognised: list[Recognised] = []
     lists: dict[str, int] = {}

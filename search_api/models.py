@@ -161,6 +161,8 @@ class TraceAnswer(Answer):
     query_words_left_out: int = Field(description="Words of a long query that the keyword part left out.")
     query_vector_cached: bool
     cosine_floor: float
+    turn_previous: float = Field(description="Share of the previous turn's cosine in a turn's `raw_score`.")
+    turn_next: float = Field(description="Share of the next turn's cosine in it.")
     steps_ms: dict[str, float]
     round_trips: int = Field(description="Requests to the engine, one after another.")
     recognised: list[RecognisedAnswer]

@@ -9,7 +9,6 @@ only where nothing else holds a term, a heading only with the paragraph under it
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -226,7 +225,9 @@ def _bigrams(folded: str, term: str) -> Iterator[tuple[int, int]]:
 
 def _best(hits: Sequence[_Hit], max_chars: int, folded: str) -> tuple[int, int]:
     """The run of hits within the window whose terms weigh most: rare terms more, one paragraph before two."""
-    frequency = Counter([term for _, _, term in hits])
+    frequency: dict[int, int] = {}
+    for _, _, term in hits:
+        frequency[term] = frequency.get(term, 0) + 1
     worths = {term: 1 + 1 / count for term, count in frequency.items()}
     counts = dict.fromkeys(worths, 0)
     headed = _headed(hits, folded)

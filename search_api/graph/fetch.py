@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from indexers.domain.identity import EntityNamespace, Principal
@@ -22,12 +22,11 @@ from search_api.graph.columns import (
     NameColumnsHit,
     RelationColumnsHit,
 )
-from search_api.graph.contexts import context_searches, read_contexts
 from search_api.graph.conversation import session_edges, turns_around
 from search_api.graph.growth import Frontier, Growth
 from search_api.graph.kinds import label_and_key
 from search_api.graph.likeness import likeness_edges
-from search_api.graph.model import Edge, EdgeContext, GraphRules, SeedRow, Seeds, Subgraph
+from search_api.graph.model import GraphRules, SeedRow, Seeds, Subgraph
 
 #: A search, and who takes its answer.
 _Asked = tuple[GatedSearch, Callable[[SearchPage], None]]
@@ -59,11 +58,6 @@ class GraphReader:
         expansion.growth.asked()
         _let_go_later(pages)
         return True
-
-    async def contexts(self, principal: Principal, edges: Iterable[Edge]) -> dict[str, EdgeContext]:
-        """Row id → what says the edge, in one round trip. A row that isn't there any more is left out."""
-        searches = context_searches(principal, edges)
-        return read_contexts(searches, await self._gate.search_many(searches))
 
 
 def _let_go_later(held: object) -> None:

@@ -67,32 +67,56 @@ def _best_two(
     In rounds of one way each; the last leads to wanted nodes alone, the one before it to what leads there too. No
     chain passes a node twice: without the round it would be worth more, or as much and shorter.
     """
-    near = {*wanted, *(node for node, some in ways.items() if any(way.end in wanted for way in some))}
+    into = _leading_to(wanted, ways)
+    near = {*wanted, *into}
     best = {seed: [Chain(score, seed)] for seed, score in starts.items()}
     level = best.copy()
-    #: Of each node with two chains what the weaker is worth: most ways offer less, and nothing is made of them.
     least: dict[str, float] = {}
     for left in reversed(range(STEPS_MAX)):
-        offered: dict[str, list[Chain]] = {}
-        within = (wanted, near)[left] if left < 2 else ways
-        for node, chains in level.items():
-            top = chains[0].worth
-            for way in ways.get(node, ()):
-                end = way.end
-                if end not in within or top * way.worth < least.get(end, 0.0):
-                    continue
-                known = offered.get(end) or best.get(end) or _NONE
-                for chain in chains:
-                    kept = _two(known, chain.longer(way))
-                    if kept is not known:
-                        offered[end] = known = kept
-                        if len(kept) == 2:
-                            least[end] = kept[1].worth
+        leading, within = into if left == 0 else ways, near if left == 1 else ways
+        offered = _offered(level, leading, within, best, least)
         level = {node: _unknown(kept, best.get(node, _NONE)) for node, kept in offered.items()}
         best |= offered
         if not level:
             break
     return best
+
+
+def _leading_to(wanted: Collection[str], ways: Mapping[str, Sequence[Way]]) -> Mapping[str, Sequence[Way]]:
+    found: defaultdict[str, list[Way]] = defaultdict(list)
+    for node, some in ways.items():
+        for way in some:
+            if way.end in wanted:
+                found[node].append(way)
+    return found
+
+
+def _offered(
+    level: Mapping[str, Sequence[Chain]],
+    ways: Mapping[str, Sequence[Way]],
+    within: Collection[str],
+    best: Mapping[str, list[Chain]],
+    least: dict[str, float],
+) -> dict[str, list[Chain]]:
+    """Node → its best two now, where one way more to one of `within` gave it a better one.
+
+    `least`: of each node with two chains what the weaker is worth. Most ways offer less, and nothing is made of them.
+    """
+    offered: dict[str, list[Chain]] = {}
+    for node, chains in level.items():
+        top = chains[0].worth
+        for way in ways.get(node, ()):
+            end = way.end
+            if end not in within or top * way.worth < least.get(end, 0.0):
+                continue
+            known = offered.get(end) or best.get(end) or _NONE
+            for chain in chains:
+                kept = _two(known, chain.longer(way))
+                if kept is not known:
+                    offered[end] = known = kept
+                    if len(kept) == 2:
+                        least[end] = kept[1].worth
+    return offered
 
 
 def _unknown(kept: list[Chain], before: list[Chain]) -> list[Chain]:

@@ -32,7 +32,8 @@ def show(text: str, words: QueryWords, candidate: Candidate, *, max_chars: int) 
     if found.matched or span is None:
         start, end = found.start, found.end
     else:
-        within = excerpt_of(FoldedText.of(text[span.start : span.end]), terms, max_chars=max_chars)
+        # No term stands in the text, so none in its chunk: its head.
+        within = excerpt_of(FoldedText.of(text[span.start : span.end]), (), max_chars=max_chars)
         start, end = span.start + within.start, span.start + within.end
     return ShownExcerpt(
         text=text[start:end], start=start, end=end, matches=matches(words, candidate, body.folded)

@@ -21,6 +21,8 @@ def smooth(candidates: Sequence[Candidate], ranking: Ranking) -> list[Candidate]
 
     Of a document the best chunk speaks for its turn. A turn around that was not found counts as the last one that was.
     """
+    if {c.facts.position for c in candidates if c.facts is not None} <= {None}:
+        return list(candidates)
     best: dict[_Turn, float] = {}
     lowest: dict[str, float] = {}
     for candidate in candidates:

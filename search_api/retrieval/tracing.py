@@ -22,6 +22,8 @@ def trace_answer(found: Found, page: Page, model_id: str) -> TraceAnswer:
         query_words_left_out=fit_words(found.request.query).left_out,
         query_vector_cached=bool(found.cached),
         cosine_floor=ranking.cosine_floor,
+        turn_previous=ranking.rules.turn_previous,
+        turn_next=ranking.rules.turn_next,
         steps_ms=found.steps.ms,
         round_trips=found.steps.round_trips,
         recognised=list(_recognised(found)),

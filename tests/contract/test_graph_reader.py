@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from prometheus_client import CollectorRegistry
 
 from indexers.domain.identity import (
     EntityNamespace,
@@ -21,12 +22,15 @@ from indexers.opensearch.gate import Gate, RowWrite
 from indexers.opensearch.rows import Index, OwnedRow
 from search_api.graph.entity_hops import entity_hops
 from search_api.graph.fetch import GraphReader
-from search_api.graph.model import GraphRules, SeedRow, Seeds, Subgraph, name_node
+from search_api.graph.model import Edge, EdgeContext, GraphRules, SeedRow, Seeds, Subgraph, name_node
 from search_api.graph.neighbours import neighbours
 from search_api.graph.pagerank import pagerank
 from search_api.graph.paths import paths_to
 from search_api.graph.session import session
 from search_api.graph.walk import walk
+from search_api.metrics import ApiMetrics
+from search_api.retrieval.look_up import LookUp
+from search_api.retrieval.steps import Steps
 from tests.conftest import Stack
 from tests.entity_rows import entity_row, mention_row, relation_row
 from tests.store import document_row, link_row, namespace, opened_gate, principal
@@ -257,18 +261,29 @@ async def test_each_part_reaches_what_it_should_with_its_path(gate: Gate) -> Non
 async def test_what_says_an_edge_is_read_for_its_path(gate: Gate) -> None:
     world = World(gate, OWNERS["t1"])
     seeds = Seeds(documents={world.id("ledger.md"): 1.0})
-    reader = GraphReader(gate)
-    graph = await reader.expand(principal("t1"), seeds, RULES)
+    graph = await GraphReader(gate).expand(principal("t1"), seeds, RULES)
     crew, key = world.id("crew.md"), world.id("vault-key.md")
     found = paths_to(graph, seeds, RULES, [crew, key])
     edges = [step.edge for path in found.values() for step in path]
-    contexts = await reader.contexts(principal("t1"), edges)
-    assert {doc_id: [contexts[step.row_id].text for step in path] for doc_id, path in found.items()} == {
+    contexts = await contexts_for("t1", gate, edges)
+    assert {doc_id: [told(contexts[step.row_id]) for step in path] for doc_id, path in found.items()} == {
         crew: ["Of the Copper Guild.", "Redis feeds the ledger", "Of the Copper Crew."],
         key: ["ledger.md says [[vault-key.md]]"],
     }
-    assert {context.surface for context in contexts.values()} == {"Copper Guild", "Copper Crew", None}
-    assert await reader.contexts(principal("t2"), edges) == {}
+    surfaces = {None if context is None else context.surface for context in contexts.values()}
+    assert surfaces == {"Copper Guild", "Copper Crew", None}
+    assert await contexts_for("t2", gate, edges) == dict.fromkeys(contexts)
+
+
+async def contexts_for(tenant: str, gate: Gate, edges: Sequence[Edge]) -> dict[str, EdgeContext | None]:
+    look_up = LookUp(gate, principal(tenant), Steps(ApiMetrics(CollectorRegistry())))
+    await look_up.read((), edges)
+    return look_up.contexts
+
+
+def told(context: EdgeContext | None) -> str:
+    assert context is not None
+    return context.text
 
 
 async def test_rows_at_hand_save_a_hop_and_parts_that_are_off_cost_nothing(gate: Gate) -> None:
