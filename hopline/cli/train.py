@@ -17,39 +17,53 @@ from indexers.errors import HoplineError, WrongUsage
 _PACKAGES = ("hopline_training", "tools.train_entities")
 
 
+Labelled = Annotated[
+    Path, typer.Argument(metavar="LABELLED.jsonl", help="Labelled texts, one JSON object a line.")
+]
+Base = Annotated[
+    Path | None,
+    typer.Option("--base", help="Folder of the GLiNER model to start from; else the shipped one."),
+]
+Out = Annotated[Path | None, typer.Option("--out", help="New folder for the model.")]
+Check = Annotated[bool, typer.Option("--check", help="Only read and count the labelled texts.")]
+Labels = Annotated[
+    str | None,
+    typer.Option("--labels", help="Labels to train, with commas between; else all of the file."),
+]
+Test = Annotated[Path | None, typer.Option("--test", help="Labelled texts to examine the model by.")]
+HeldOut = Annotated[
+    float,
+    typer.Option("--held-out", min=0, max=0.9, help="Without --test: share of the texts kept for that."),
+]
+Epochs = Annotated[int, typer.Option("--epochs", min=1, help="How often every text is learnt.")]
+Batch = Annotated[int, typer.Option("--batch", min=1, help="Windows of one step.")]
+LearningRate = Annotated[float, typer.Option("--learning-rate", min=1e-7, help="Of the encoder.")]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
+Threads = Annotated[int, typer.Option("--threads", min=1, help="On CPU.")]
+Seed = Annotated[int, typer.Option("--seed", help="Of the order of the texts.")]
+AsJson = Annotated[bool, typer.Option("--json", help="The report as JSON.")]
+
+
 def register(app: typer.Typer) -> None:
     app.command("train-entities")(train_entities_command)
 
 
 def train_entities_command(  # noqa: PLR0913 - the options of the command
-    labelled: Annotated[
-        Path, typer.Argument(metavar="LABELLED.jsonl", help="Labelled texts, one JSON object a line.")
-    ],
+    labelled: Labelled,
     *,
-    base: Annotated[
-        Path | None,
-        typer.Option("--base", help="Folder of the GLiNER model to start from; else the shipped one."),
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="New folder for the model.")] = None,
-    check: Annotated[bool, typer.Option("--check", help="Only read and count the labelled texts.")] = False,
-    labels: Annotated[
-        str | None,
-        typer.Option("--labels", help="Labels to train, with commas between; else all of the file."),
-    ] = None,
-    test: Annotated[
-        Path | None, typer.Option("--test", help="Labelled texts to examine the model by.")
-    ] = None,
-    held_out: Annotated[
-        float,
-        typer.Option("--held-out", min=0, max=0.9, help="Without --test: share of the texts kept for that."),
-    ] = 0.1,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="How often every text is learnt.")] = 3,
-    batch: Annotated[int, typer.Option("--batch", min=1, help="Windows of one step.")] = 8,
-    learning_rate: Annotated[float, typer.Option("--learning-rate", min=1e-7, help="Of the encoder.")] = 3e-5,
-    device: Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")] = "auto",
-    threads: Annotated[int, typer.Option("--threads", min=1, help="On CPU.")] = 1,
-    seed: Annotated[int, typer.Option("--seed", help="Of the order of the texts.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="The report as JSON.")] = False,
+    base: Base = None,
+    out: Out = None,
+    check: Check = False,
+    labels: Labels = None,
+    test: Test = None,
+    held_out: HeldOut = 0.1,
+    epochs: Epochs = 3,
+    batch: Batch = 8,
+    learning_rate: LearningRate = 3e-5,
+    device: Device = "auto",
+    threads: Threads = 1,
+    seed: Seed = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Fine-tune the extraction model on your own labels.
 
@@ -58,9 +72,7 @@ def train_entities_command(  # noqa: PLR0913 - the options of the command
     """
     if device not in ("auto", "cpu", "cuda"):
         raise typer.BadParameter("--device is auto, cpu or cuda")
-    from indexers.extractors.factory import default_model_dir
-
-    run, training = _part("run"), _part("training")
+    run = _part("run")
     names = tuple(name.strip() for name in (labels or "").split(",") if name.strip())
     material = run.read_material(run.Wish(labelled=labelled, test=test, held_out=held_out, labels=names))
     if check:
@@ -68,15 +80,21 @@ def train_entities_command(  # noqa: PLR0913 - the options of the command
     elif out is None:
         raise WrongUsage("give --out, a new folder for the model (or --check)")
     else:
-        plan = training.Plan(
+        plan = _part("training").Plan(
             epochs=epochs, batch=batch, learning_rate=learning_rate, device=device, threads=threads, seed=seed
         )
-        start = base or default_model_dir()
-        report = run.fine_tune(material, base=start, out=out, plan=plan, tell=_tell, say=_say)
+        report = _fine_tune(material, plan, base=base, out=out)
     if as_json:
         print_json(report)
     else:
         _show(report)
+
+
+def _fine_tune(material: Any, plan: Any, *, base: Path | None, out: Path) -> Any:
+    from indexers.extractors.factory import default_model_dir
+
+    start = base or default_model_dir()
+    return _part("run").fine_tune(material, base=start, out=out, plan=plan, tell=_tell, say=_say)
 
 
 def _part(name: str) -> Any:
