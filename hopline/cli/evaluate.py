@@ -76,18 +76,16 @@ def eval_command(  # noqa: PLR0913 - one parameter an option
     `hopline up`, else on engines started for it; asks every question through the HTTP API; removes it all.
     """
     from hopline.evaluation.run import Wish
-    from indexers.errors import WrongUsage
 
     tell = _aside if as_json else say
     if drop is not None:
         _drop(drop, tell)
         return
-    if labelled is None:
-        raise WrongUsage("name a SET, a folder with corpus.jsonl (or vault/), queries.jsonl and qrels.tsv")
+    folder = _required(labelled)
     wish = Wish(
-        folder=labelled,
-        queries=_of_set(labelled, queries),
-        qrels=_of_set(labelled, qrels),
+        folder=folder,
+        queries=_of_set(folder, queries),
+        qrels=_of_set(folder, qrels),
         configs=configs,
         limit=limit,
         keep=keep,
@@ -96,6 +94,14 @@ def eval_command(  # noqa: PLR0913 - one parameter an option
         seed=seed,
     )
     _evaluate(wish, tell, out=out, as_json=as_json)
+
+
+def _required(labelled: Path | None) -> Path:
+    from indexers.errors import WrongUsage
+
+    if labelled is None:
+        raise WrongUsage("name a SET, a folder with corpus.jsonl (or vault/), queries.jsonl and qrels.tsv")
+    return labelled
 
 
 def _drop(prefix: str, tell: Say) -> None:
