@@ -12,7 +12,8 @@ from indexers.extraction import Extracted, FoundMention
 from indexers.opensearch.gate import RowWrite
 from indexers.opensearch.rows import ExtractionRow, Index, owner_fields
 from streams.agents.extract.subjects import Subject
-from streams.events import ExtractedMention, MentionsExtracted, encode, new_event_id, now_iso
+from streams.event_fields import new_event_fields
+from streams.events import ExtractedMention, MentionsExtracted, encode
 from streams.producer import OutgoingRecord
 
 
@@ -111,14 +112,8 @@ def _record(
     kind: str = "upserted",
     version: int | None = None,
 ) -> OutgoingRecord:
-    namespace = subject.namespace
     event = MentionsExtracted(
-        event_id=new_event_id(),
-        tenant_id=namespace.tenant_id,
-        agent_id=namespace.agent_id,
-        scope=namespace.scope,
-        team_id=namespace.team_id,
-        occurred_at=now_iso(),
+        **new_event_fields(subject.namespace),
         version=subject.version if version is None else version,
         path=subject.document.path,
         kind=kind,
