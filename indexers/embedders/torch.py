@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from indexers.embedders.spec import TOKENIZER_FILE
 from indexers.embedders.tokens import FileTokenizer, token_budget
 from indexers.errors import ConfigurationError
 from indexers.ports import Vectors
+from indexers.torch_device import Device, choose_device
 
 
 class TorchEmbedder:
@@ -23,13 +24,13 @@ class TorchEmbedder:
         self,
         model: str,
         *,
-        device: Literal["auto", "cpu", "cuda"] = "auto",
+        device: Device = "auto",
         precision: Precision = "fp32",
         threads: int = 1,
         batch_texts: int = 64,
     ) -> None:
         torch, library = _libraries()
-        chosen = _choose_device(torch, device)
+        chosen = choose_device(torch, device, setting="HOPLINE_EMBEDDER__DEVICE")
         if chosen == "cpu":
             torch.set_num_threads(threads)
         self._name, self._precision, self._batch_texts = model, precision, batch_texts
@@ -122,15 +123,6 @@ def _libraries() -> tuple[Any, Any]:
             "pip install 'hopline[gpu]' (5 GB), or set it to onnx"
         ) from exc
     return torch, sentence_transformers
-
-
-def _choose_device(torch: Any, wanted: Literal["auto", "cpu", "cuda"]) -> str:
-    available = bool(torch.cuda.is_available())
-    if wanted == "cuda" and not available:
-        raise ConfigurationError(
-            "HOPLINE_EMBEDDER__DEVICE=cuda, but torch finds no CUDA device: set it to auto or cpu"
-        )
-    return "cuda" if available and wanted != "cpu" else "cpu"
 
 
 def _load(library: Any, model: str, device: str, dtype: Any) -> Any:

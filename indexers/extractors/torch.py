@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from indexers.extractors.spec import (
     torch_model_id,
 )
 from indexers.extractors.tokens import ReadWindow, WordTokenizer, read_tokenizer
+from indexers.torch_device import Device, choose_device
 
 
 class TorchExtractor(GlinerExtractor[Any]):
@@ -39,12 +40,12 @@ class TorchExtractor(GlinerExtractor[Any]):
         self,
         model: str,
         *,
-        device: Literal["auto", "cpu", "cuda"] = "auto",
+        device: Device = "auto",
         threads: int = 1,
         cpu_affinity: tuple[int, ...] = (),
     ) -> None:
         torch, library = _libraries()
-        chosen = _choose_device(torch, device)
+        chosen = choose_device(torch, device, setting="HOPLINE_EXTRACTOR__DEVICE")
         if chosen == "cpu":
             torch.set_num_threads(threads)
         model_id = torch_model_id(model)
@@ -76,15 +77,6 @@ def _libraries() -> tuple[Any, Any]:
             "pip install 'hopline[gpu]' (5 GB), or set it to onnx"
         ) from exc
     return torch, gliner
-
-
-def _choose_device(torch: Any, wanted: Literal["auto", "cpu", "cuda"]) -> str:
-    available = bool(torch.cuda.is_available())
-    if wanted == "cuda" and not available:
-        raise ConfigurationError(
-            "HOPLINE_EXTRACTOR__DEVICE=cuda, but torch finds no CUDA device: set it to auto or cpu"
-        )
-    return "cuda" if available and wanted != "cpu" else "cpu"
 
 
 def _read_files(model: str) -> tuple[GlinerSpec, WordTokenizer]:
