@@ -1,8 +1,6 @@
 """Which searches pass the gate, and how the principal's filter gets into them. Pure.
 
-An allow-list: a query type, parameter or aggregation that isn't named here is refused, because the engine has
-ways to read past a filter (scripts, terms lookups, more_like_this, suggesters, global and significant
-aggregations, min_doc_count 0, inner hits) and gains new ones with every release.
+What `indexers.opensearch.allowed` doesn't name is refused.
 """
 
 from __future__ import annotations
@@ -13,71 +11,28 @@ from typing import Any, NoReturn
 
 from indexers.domain.identity import Principal
 from indexers.errors import RefusedRequest
+from indexers.opensearch.allowed import (
+    AGGREGATIONS,
+    BODY,
+    COMPOUND,
+    FIELD_QUERIES,
+    FLAT_QUERIES,
+    KNN,
+    METADATA_FIELDS,
+    NAMING,
+    SORT,
+)
 from indexers.opensearch.names import stored_id
 from indexers.opensearch.templates import VECTOR_FIELDS
 from indexers.opensearch.visibility import Query, visible
 
-_NAMING = {"boost", "_name"}
-_MATCH = _NAMING | {
-    "query", "operator", "minimum_should_match", "analyzer", "fuzziness", "prefix_length", "max_expansions",
-    "slop", "zero_terms_query", "lenient", "auto_generate_synonyms_phrase_query", "fuzzy_transpositions",
-}  # fmt: skip
-#: Query types of the form {type: {field: value or parameters}} and their parameters.
-_FIELD_QUERIES: dict[str, set[str]] = {
-    "match": _MATCH,
-    "match_phrase": _MATCH,
-    "match_phrase_prefix": _MATCH,
-    "match_bool_prefix": _MATCH,
-    "term": _NAMING | {"value", "case_insensitive"},
-    "prefix": _NAMING | {"value", "case_insensitive"},
-    "range": _NAMING | {"gt", "gte", "lt", "lte", "format", "time_zone", "relation"},
-}
-#: Query types with parameters alone.
-_FLAT_QUERIES: dict[str, set[str]] = {
-    "match_all": _NAMING,
-    "match_none": _NAMING,
-    "exists": _NAMING | {"field"},
-    "multi_match": _MATCH | {"fields", "type", "tie_breaker"},
-}
-#: Query types that hold others, and which of their keys do.
-_COMPOUND: dict[str, tuple[set[str], set[str]]] = {
-    "bool": ({"must", "should", "filter", "must_not"}, _NAMING | {"minimum_should_match"}),
-    "constant_score": ({"filter"}, _NAMING),
-    "dis_max": ({"queries"}, _NAMING | {"tie_breaker"}),
-    "boosting": ({"positive", "negative"}, _NAMING | {"negative_boost"}),
-}
-_KNN = _NAMING | {"vector", "k", "filter", "method_parameters", "expand_nested_docs"}
 _VALUE = {"value"}
-_METADATA_FIELDS = {"_id", "_index", "_routing", "_source", "_type", "_seq_no"}
-_BODY = {
-    "query", "post_filter", "size", "from", "sort", "_source", "track_total_hits", "track_scores",
-    "min_score", "search_after", "aggs", "collapse", "explain", "timeout", "terminate_after",
-    "docvalue_fields", "stored_fields",
-}  # fmt: skip
-_FIELD_AGGREGATION = {"field", "missing"}
-_AGGREGATIONS: dict[str, set[str]] = {
-    "terms": _FIELD_AGGREGATION
-    | {"size", "shard_size", "order", "min_doc_count", "include", "exclude", "execution_hint"},
-    "cardinality": _FIELD_AGGREGATION | {"precision_threshold"},
-    "value_count": _FIELD_AGGREGATION,
-    "missing": {"field"},
-    "min": _FIELD_AGGREGATION,
-    "max": _FIELD_AGGREGATION,
-    "sum": _FIELD_AGGREGATION,
-    "avg": _FIELD_AGGREGATION,
-    "stats": _FIELD_AGGREGATION,
-    "histogram": _FIELD_AGGREGATION | {"interval", "offset"},
-    "date_histogram": _FIELD_AGGREGATION | {"calendar_interval", "fixed_interval", "time_zone", "format"},
-    "range": _FIELD_AGGREGATION | {"ranges", "keyed"},
-    "top_hits": {"size", "from", "sort", "_source"},
-}
-_SORT = {"order", "missing", "mode", "unmapped_type"}
 _MAX_DEPTH = 20
 
 
 def guarded_body(body: Mapping[str, Any], principal: Principal) -> dict[str, Any]:
     """The search with the principal's filter around its query and inside each knn clause."""
-    _only(body, _BODY, "search body")
+    _only(body, BODY, "search body")
     guarded = dict(body)
     guarded["query"] = guarded_query(body.get("query", {"match_all": {}}), principal)
     if "post_filter" in body:
@@ -102,13 +57,13 @@ def _query(query: Any, principal: Principal, depth: int) -> Query:
     kind, value = _single(query, "query")
     if depth > _MAX_DEPTH:
         _refuse(f"a query nested deeper than {_MAX_DEPTH}")
-    if kind in _FIELD_QUERIES:
+    if kind in FIELD_QUERIES:
         _check_field_query(kind, value)
         return {kind: value}
-    if kind in _FLAT_QUERIES:
-        _only(_mapping(value, kind), _FLAT_QUERIES[kind], kind)
+    if kind in FLAT_QUERIES:
+        _only(_mapping(value, kind), FLAT_QUERIES[kind], kind)
         return {kind: value}
-    if kind in _COMPOUND:
+    if kind in COMPOUND:
         return {kind: _compound(kind, _mapping(value, kind), principal, depth)}
     special = _SPECIAL.get(kind)
     if special is None:
@@ -117,7 +72,7 @@ def _query(query: Any, principal: Principal, depth: int) -> Query:
 
 
 def _compound(kind: str, value: Mapping[str, Any], principal: Principal, depth: int) -> dict[str, Any]:
-    holders, plain = _COMPOUND[kind]
+    holders, plain = COMPOUND[kind]
     _only(value, holders | plain, kind)
     return {
         key: _nested(item, principal, depth + 1) if key in holders else item for key, item in value.items()
@@ -138,14 +93,14 @@ def _is_plain_term(query: Any) -> bool:
     if len(term) != 1:
         return False
     [(field, parameters)] = term.items()
-    return field not in _METADATA_FIELDS and type(parameters) is dict and parameters.keys() == _VALUE
+    return field not in METADATA_FIELDS and type(parameters) is dict and parameters.keys() == _VALUE
 
 
 def _knn(value: Mapping[str, Any], principal: Principal, depth: int) -> dict[str, Any]:
     """The filter inside the clause: outside, the k nearest could all be others' and the answer empty."""
     field, clause = _single(value, "knn")
     clause = _mapping(clause, "knn")
-    _only(clause, _KNN, "knn")
+    _only(clause, KNN, "knn")
     filters = [visible(principal)]
     if "filter" in clause:
         filters.append(_query(clause["filter"], principal, depth + 1))
@@ -153,7 +108,7 @@ def _knn(value: Mapping[str, Any], principal: Principal, depth: int) -> dict[str
 
 
 def _terms(value: Mapping[str, Any], _principal: Principal, _depth: int) -> dict[str, Any]:
-    fields = set(value) - _NAMING
+    fields = set(value) - NAMING
     for field in fields:
         _check_field(field)
         if not isinstance(value[field], list | tuple):
@@ -166,12 +121,12 @@ def _terms(value: Mapping[str, Any], _principal: Principal, _depth: int) -> dict
 def _terms_set(value: Mapping[str, Any], _principal: Principal, _depth: int) -> dict[str, Any]:
     field, clause = _single(value, "terms_set")
     _check_field(field)
-    _only(_mapping(clause, "terms_set"), _NAMING | {"terms", "minimum_should_match_field"}, "terms_set")
+    _only(_mapping(clause, "terms_set"), NAMING | {"terms", "minimum_should_match_field"}, "terms_set")
     return dict(value)
 
 
 def _ids(value: Mapping[str, Any], principal: Principal, _depth: int) -> dict[str, Any]:
-    _only(value, _NAMING | {"values"}, "ids")
+    _only(value, NAMING | {"values"}, "ids")
     return {**value, "values": [stored_id(principal.tenant_id, row_id) for row_id in value.get("values", [])]}
 
 
@@ -187,7 +142,7 @@ def _check_field_query(kind: str, value: Any) -> None:
     field, parameters = _single(value, kind)
     _check_field(field)
     if type(parameters) is dict or isinstance(parameters, Mapping):
-        _only(parameters, _FIELD_QUERIES[kind], kind)
+        _only(parameters, FIELD_QUERIES[kind], kind)
 
 
 def _aggregations(aggregations: Any, principal: Principal, depth: int) -> dict[str, Any]:
@@ -202,10 +157,10 @@ def _aggregation(value: Mapping[str, Any], principal: Principal, depth: int) -> 
     guarded: dict[str, Any] = {kind: parameters}
     if kind == "filter":
         guarded = {kind: _query(parameters, principal, 0)}
-    elif kind not in _AGGREGATIONS:
+    elif kind not in AGGREGATIONS:
         _refuse(f"aggregation {kind!r}")
     else:
-        _only(_mapping(parameters, kind), _AGGREGATIONS[kind], kind)
+        _only(_mapping(parameters, kind), AGGREGATIONS[kind], kind)
         if parameters.get("min_doc_count", 1) == 0:
             _refuse("min_doc_count 0, which lists the terms of rows outside the query,")
         _check_sort(parameters.get("sort", []))
@@ -222,11 +177,11 @@ def _check_sort(sort: Any) -> None:
         if field in ("_script", "_geo_distance"):
             _refuse(f"sorting by {field}")
         if isinstance(order, Mapping):
-            _only(order, _SORT, "sort")
+            _only(order, SORT, "sort")
 
 
 def _check_field(field: str) -> None:
-    if field in _METADATA_FIELDS:
+    if field in METADATA_FIELDS:
         _refuse(f"a query on {field} (for rows by id there is `ids`)")
 
 

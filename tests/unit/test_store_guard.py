@@ -183,3 +183,48 @@ def test_ordinary_extras_pass() -> None:
     assert {key: guarded[key] for key in body if key != "query"} == {
         key: value for key, value in body.items() if key != "query"
     }
+
+
+def outcome(query: Any) -> Any:
+    """What the gate makes of it, or why it refuses it."""
+    try:
+        return guarded_query(query, ADA)["bool"]["must"][0]
+    except RefusedRequest as refused:
+        return str(refused)
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        {"term": {"key": {"value": "x"}}},
+        {"term": {"key": {"value": {"index": "others", "id": "1", "path": "key"}}}},
+        {"term": {"key": {"value": "x", "boost": 2}}},
+        {"term": {"key": {"value": "x", "script": "1"}}},
+        {"term": {"key": {}}},
+        {"term": {"key": "x"}},
+        {"term": {"_id": {"value": "umbra:1"}}},
+        {"term": {"a": {"value": 1}, "b": {"value": 2}}},
+        {"term": {}},
+        {"term": "x"},
+        {"term": {"key": {"value": "x"}}, "script": {"source": "1"}},
+        {"script": {"source": "1"}},
+        ["term"],
+    ],
+)
+def test_a_clause_among_others_is_guarded_as_one_alone(clause: Any) -> None:
+    """Plain terms are passed over in lists: nothing may slip through there that is refused elsewhere."""
+    alone = outcome({"bool": {"should": {"bool": {"must": clause}}}})
+    among = outcome({"bool": {"should": {"bool": {"must": [clause]}}}})
+    if isinstance(alone, str):
+        assert among == alone
+    else:
+        assert among == {"bool": {"should": {"bool": {"must": [clause]}}}}
+        assert alone == {"bool": {"should": {"bool": {"must": clause}}}}
+
+
+def test_a_plain_term_is_no_deeper_than_others_may_be() -> None:
+    query: Any = {"bool": {"should": [{"term": {"key": {"value": "x"}}}]}}
+    for _ in range(19):
+        query = {"bool": {"must": query}}
+    assert outcome(query) == query
+    assert "nested deeper than 20" in outcome({"bool": {"must": query}})
