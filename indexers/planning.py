@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
-from indexers.domain import chunking, hashing, health, links, markdown, names, title_names
-from indexers.domain.identity import DocumentKey, LinkId, link_id
+from indexers.domain import chunking, hashing, health, links, markdown, title_names
+from indexers.domain.frontmatter import Frontmatter
+from indexers.domain.identity import DocumentKey, LinkId
 from indexers.domain.names import NOTE_SUFFIXES
 from indexers.domain.sources import source_of
 from indexers.domain.text import decode_text
 from indexers.domain.title_names import names_of
 from indexers.opensearch.rows import DocumentRow, LinkRow, owner_fields
 from indexers.planned_chunks import PlannedChunk, plan_chunks
+from indexers.planned_links import plan_links
 from indexers.ports import TokenCounter
 from indexers.settings import IndexingSettings
 
-#: Places kept of one edge; more of them tell a reader nothing new.
-OCCURRENCES_MAX = 100
 WARNING_HEALTH = "health_pattern_took_too_long"
 WARNING_SUPERSEDED_BY_ITSELF = "superseded_by_itself"
 
@@ -110,7 +110,7 @@ def plan_document(
     )
     return PlannedDocument(
         row=row,
-        links=_link_rows(seen, note.links),
+        links=plan_links(seen.document, note.links, version=seen.version),
         chunks=chunks,
         text=note.text,
         said=said,
@@ -134,27 +134,17 @@ def _document_row(
     indexed_at: str,
     left_out: int,
 ) -> DocumentRow:
-    path = seen.document.path
-    front = note.frontmatter
-    keys = links.document_keys(path, front.aliases)
-    name_keys = title_names.name_keys(names_of(note.title, front.aliases))
     moved_from = None if seen.moved_from is None else seen.document.namespace.document(seen.moved_from).doc_id
     return DocumentRow(
         **owner_fields(seen.document.namespace),
+        **_names_of_itself(seen.document.path, note),
+        **_said_of_itself(seen.document, note.frontmatter),
         doc_id=seen.document.doc_id,
-        path=path,
+        path=seen.document.path,
         vault_path=seen.vault_path,
-        path_key=keys.path_key,
-        name_key=keys.name_key,
-        alias_keys=list(keys.alias_keys),
-        name_keys=list(name_keys),
         title=note.title,
         abstract=note.abstract,
-        doc_type=front.doc_type or "note",
-        source=source_of(front.source, keys.name_key),
         tags=list(note.tags),
-        category=front.category,
-        aliases=list(front.aliases),
         terms=list(note.terms),
         language=note.language,
         content_hash=content.content_hash,
@@ -162,16 +152,8 @@ def _document_row(
         left_out_bytes=left_out,
         no_vector_reason=None,
         warnings=sorted(set(note.warnings)),
-        created_at=front.created,
-        updated_at=front.updated or seen.modified_at,
+        updated_at=note.frontmatter.updated or seen.modified_at,
         indexed_at=indexed_at,
-        valid_from=front.valid_from,
-        expires_at=front.expires_at,
-        session=front.session,
-        position=front.position,
-        speaker=front.speaker,
-        turn=turn_of(front.session, front.position),
-        superseded_by=_superseded_by(seen.document, front.superseded_by),
         moved_from=moved_from,
         version=seen.version,
         event_id=seen.event_id,
@@ -181,6 +163,36 @@ def _document_row(
         tombstone_until=None,
         body=unicodedata.normalize("NFC", note.text[note.body_start :]),
     )
+
+
+def _names_of_itself(path: str, note: markdown.ParsedNote) -> dict[str, Any]:
+    """Fields of the row that are made of path, title and aliases: what links and other texts may name it by."""
+    front = note.frontmatter
+    keys = links.document_keys(path, front.aliases)
+    return {
+        "path_key": keys.path_key,
+        "name_key": keys.name_key,
+        "alias_keys": list(keys.alias_keys),
+        "name_keys": list(title_names.name_keys(names_of(note.title, front.aliases))),
+        "source": source_of(front.source, keys.name_key),
+    }
+
+
+def _said_of_itself(document: DocumentKey, front: Frontmatter) -> dict[str, Any]:
+    """Fields of the row that the frontmatter alone gives."""
+    return {
+        "doc_type": front.doc_type or "note",
+        "category": front.category,
+        "aliases": list(front.aliases),
+        "created_at": front.created,
+        "valid_from": front.valid_from,
+        "expires_at": front.expires_at,
+        "session": front.session,
+        "position": front.position,
+        "speaker": front.speaker,
+        "turn": turn_of(front.session, front.position),
+        "superseded_by": _superseded_by(document, front.superseded_by),
+    }
 
 
 def _judged(row: DocumentRow, settings: IndexingSettings) -> DocumentRow:
@@ -207,35 +219,3 @@ def _superseded_by(document: DocumentKey, written: str | None) -> str | None:
     if written is None or not written.casefold().endswith(NOTE_SUFFIXES):
         return written
     return document.namespace.document(written).doc_id
-
-
-def _link_rows(seen: Seen, found: Sequence[markdown.FoundLink]) -> dict[LinkId, LinkRow]:
-    """Edges of this version, unresolved: where they lead is decided against what the index holds."""
-    doc_id = seen.document.doc_id
-    rows: dict[LinkId, LinkRow] = {}
-    for link in found:
-        rows[link_id(doc_id, seen.version, link.target_key, link.link_type)] = LinkRow(
-            **owner_fields(seen.document.namespace),
-            from_doc_id=doc_id,
-            from_path=seen.document.path,
-            to_doc_id=None,
-            target=link.target,
-            target_key=link.target_key,
-            target_name_key=names.target_name_key(link.target_key),
-            link_type=link.link_type,
-            occurrences=[_occurrence(place) for place in link.occurrences[:OCCURRENCES_MAX]],
-            resolved=False,
-            ambiguous=False,
-            version=seen.version,
-        )
-    return rows
-
-
-def _occurrence(place: markdown.Occurrence) -> dict[str, object]:
-    return {
-        "start": place.start,
-        "end": place.end,
-        "display": place.display,
-        "context": place.context,
-        "heading": place.heading,
-    }
