@@ -20,7 +20,7 @@ from indexers.domain.chunking import embedding_text
 from indexers.domain.hashing import content_hash
 from indexers.domain.identity import Namespace, Principal, chunk_id
 from indexers.opensearch.gate import Gate, RowWrite
-from indexers.opensearch.rows import ChunkRow, Index, facts_of, owner_fields
+from indexers.opensearch.rows import ChunkRow, Index, OwnedRow, facts_of, owner_fields
 from indexers.planning import (
     FileContent,
     IndexVersions,
@@ -108,17 +108,8 @@ def note_writes(
     rnd: np.random.Generator,
 ) -> Iterator[RowWrite]:
     """The document and its chunks, whose vectors lie around `centre`."""
-    # Rows of a fresh index: nothing to compare with, so the tenant's own maintenance writes them.
-    principal = Principal.pipeline(namespace.tenant_id)
     doc_id = note.row.doc_id
-    yield RowWrite(
-        principal=principal,
-        index=Index.DOCUMENTS,
-        row_id=doc_id,
-        action="index",
-        row=note.row,
-        version=VERSION,
-    )
+    yield _row_write(namespace, Index.DOCUMENTS, doc_id, note.row)
     document_id = namespace.document(note.row.path).doc_id
     facts = msgspec.structs.asdict(facts_of(note.row))
     owner = owner_fields(namespace)
@@ -137,14 +128,7 @@ def note_writes(
             **facts,
             vector=_near(centre, rnd),
         )
-        yield RowWrite(
-            principal=principal,
-            index=Index.CHUNKS,
-            row_id=chunk_id(document_id, chunk.ordinal),
-            action="index",
-            row=row,
-            version=VERSION,
-        )
+        yield _row_write(namespace, Index.CHUNKS, chunk_id(document_id, chunk.ordinal), row)
 
 
 def _gate_write(note: PlannedDocument, namespace: Namespace, versions: str) -> RowWrite:
@@ -155,10 +139,15 @@ def _gate_write(note: PlannedDocument, namespace: Namespace, versions: str) -> R
         alias_keys=note.row.alias_keys,
         deleted=False,
     )
+    return _row_write(namespace, Index.GATE, row.doc_id, row)
+
+
+def _row_write(namespace: Namespace, index: Index, row_id: str, row: OwnedRow) -> RowWrite:
+    """Of a fresh index: there is nothing to compare with, so the tenant's own maintenance writes it."""
     return RowWrite(
         principal=Principal.pipeline(namespace.tenant_id),
-        index=Index.GATE,
-        row_id=row.doc_id,
+        index=index,
+        row_id=row_id,
         action="index",
         row=row,
         version=VERSION,

@@ -47,10 +47,9 @@ def build_app(
     )
 
     async def agent(stream: Any) -> None:
-        async for events in stream.noack_take(
-            spec.settings.batch_records, within=spec.settings.batch_seconds
-        ):
-            await _feed(stream, events, feed, spec.settings.batch_bytes)
+        settings = spec.settings
+        async for events in stream.noack_take(settings.batch_records, within=settings.batch_seconds):
+            await _feed(stream, events, feed, settings.batch_bytes)
 
     app.agent(channel, name=spec.group, concurrency=1)(agent)
 

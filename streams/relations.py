@@ -36,23 +36,19 @@ def relation_written(  # noqa: PLR0913 - one argument per field of the event
     document is found by ingest.
     """
     try:
-        document = namespace.document(path)
-    except ValueError as exc:
-        raise WrongUsage(str(exc)) from exc
-    event = RelationWritten(
-        **new_event_fields(namespace),
-        version=version,
-        path=document.path,
-        kind=kind,
-        subject=subject,
-        subject_label=subject_label,
-        relation_type=relation_type,
-        object=object,
-        object_label=object_label,
-        quote=quote,
-        by=namespace.agent_id if by is None else by,
-    )
-    try:
+        event = RelationWritten(
+            **new_event_fields(namespace),
+            version=version,
+            path=namespace.document(path).path,
+            kind=kind,
+            subject=subject,
+            subject_label=subject_label,
+            relation_type=relation_type,
+            object=object,
+            object_label=object_label,
+            quote=quote,
+            by=namespace.agent_id if by is None else by,
+        )
         check_statement(msgspec.json.decode(encode(event), type=Statement))
     except ValueError as exc:
         raise WrongUsage(str(exc)) from exc

@@ -15,7 +15,7 @@ from search_api.graph.standing import standing
 from search_api.metrics import ApiMetrics
 from search_api.ranking_settings import RankingRules
 from search_api.requests import SearchRequest
-from search_api.retrieval.candidates import Candidate, Ranking
+from search_api.retrieval.candidates import Candidate, LegPart, Ranking
 from search_api.retrieval.found import Found
 from search_api.retrieval.graphing import (
     GraphRun,
@@ -69,23 +69,11 @@ class Retrieval:
             steps.round_trips += passing.mode != "none"
         wants_vector = any(part == "vector" and share for (_, part), share in weights.items())
         with steps.timed("embed"):
-            making, cached = self._vector(principal, request) if wants_vector else (None, None)
-            # What the query says is read while its vector is made: the model leaves the interpreter to others.
-            asked = _asked(request, rules, now)
-            if making is not None:
-                asked = replace(asked, vector=(await making).tolist())
+            asked, cached = await self._read_query(principal, request, rules, now, wants_vector=wants_vector)
         with steps.timed("recall"):
             recalled = await self._recall.recall(principal, asked, passing)
             steps.round_trips += recalled.round_trips
-        ranking = Ranking(
-            rules=rules,
-            weights=weights,
-            cosine_floor=self._vectors.embedder.cosine_floor,
-            source_ranks=self._source_ranks,
-            route=asked.route,
-            words=len(telling_words(fit_words(request.query).text)),
-            allowed=recalled.allowed,
-        )
+        ranking = self._ranking(weights, asked, recalled)
         fused, before = run_stages(recalled.candidates, ranking, FUSION)
         unit = unit_of(weights)
         run = await self._walk(principal, request, rules, unit, fused, recalled, steps)
@@ -107,6 +95,32 @@ class Retrieval:
             unknown=unknown[: rules.graph.added_max],
             before=before if run is None else [*before, *run.records],
             order=order,
+        )
+
+    async def _read_query(
+        self,
+        principal: Principal,
+        request: SearchRequest,
+        rules: RankingRules,
+        now: datetime,
+        *,
+        wants_vector: bool,
+    ) -> tuple[Asked, bool | None]:
+        """What the query says, with its vector where one is wanted, and whether that was known."""
+        making, cached = self._vector(principal, request) if wants_vector else (None, None)
+        # Read while the vector is made: the model leaves the interpreter to others.
+        asked = _asked(request, rules, now)
+        return asked if making is None else replace(asked, vector=(await making).tolist()), cached
+
+    def _ranking(self, weights: Mapping[LegPart, float], asked: Asked, recalled: Recalled) -> Ranking:
+        return Ranking(
+            rules=asked.rules,
+            weights=weights,
+            cosine_floor=self._vectors.embedder.cosine_floor,
+            source_ranks=self._source_ranks,
+            route=asked.route,
+            words=len(telling_words(fit_words(asked.query).text)),
+            allowed=recalled.allowed,
         )
 
     async def _walk(
