@@ -44,7 +44,7 @@ class GraphReader:
         for hop in range(1, rules.depth + 1):
             if not await self._hop(expansion, first=hop == 1, last=hop == rules.depth):
                 break
-        _let_go_later(expansion)
+        let_go_later(expansion)
         return expansion.growth.subgraph()
 
     async def _hop(self, expansion: _Expansion, *, first: bool, last: bool) -> bool:
@@ -56,11 +56,11 @@ class GraphReader:
         for (_, take), page in zip(asked, pages, strict=True):
             take(page)
         expansion.growth.asked()
-        _let_go_later(pages)
+        let_go_later(pages)
         return True
 
 
-def _let_go_later(held: object) -> None:
+def let_go_later(held: object) -> None:
     """Giving back thousands of values takes milliseconds: not before the engine is waited for once more."""
     asyncio.get_running_loop().call_soon(id, held)
 
