@@ -95,7 +95,7 @@ def begin_texts(
 def ask_each(
     begun: Iterable[Begun], extractor: EntityExtractor
 ) -> Iterator[tuple[Begun, RefusedInput | None]]:
-    """Each once it is answered, in order, or why the model refuses one of its windows; one without calls never.
+    """Each once it is answered, in order, or why the model refuses one of its windows; one without calls never comes.
 
     The model's next call is made ready across their borders, so a few are taken ahead of those that come out.
     """

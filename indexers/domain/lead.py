@@ -19,7 +19,7 @@ Vector = NDArray[np.float32]
 
 
 def searched_vector(own: Vector, lead: Vector) -> Vector:
-    """Both of length 1. The lead's own is itself, bit for bit."""
+    """Both (dimension,) and of length 1; the result is of length 1 at most. The lead's own is itself, bit for bit."""
     if own is lead:
         return own
     mixed: Vector = ((own + np.float32(LEAD_SHARE) * lead) / np.float32(1 + LEAD_SHARE)).astype(np.float32)

@@ -22,6 +22,7 @@ _INTERIM_MAX: Final = 16
 _SWITCHED: Final = 101
 _BODYLESS: Final = frozenset({204, 304})
 _BEGINNING: Final = b"HTTP/1."
+_NO_ANSWER: Final = "the answer is no HTTP/1.1"
 #: Some take a lone one for the end of a line, and see other headers then.
 _LONE_ENDS: Final = re.compile(rb"\r(?!\n)|(?<!\r)\n|\0")
 
@@ -179,9 +180,6 @@ def _require_end(buffer: bytearray, start: int, most: int) -> None:
     if len(buffer) >= start + most:
         msg = "a line of the answer has no end"
         raise ValueError(msg)
-
-
-_NO_ANSWER: Final = "the answer is no HTTP/1.1"
 
 
 def _status(line: str) -> tuple[str, int]:

@@ -16,6 +16,7 @@ SCHEMA_VERSION = 1
 #: Recorded in every index and counted with each change of a mapping: one made by another version isn't written to,
 #: since strict mappings would refuse rows. 2: documents got `name_keys`, `named_keys` and `name_text`.
 #: 3: documents got health, session, speaker and what supersedes them; chunks repeat what ranking needs of it.
+#: 4: vectors are compared by inner product; chunks got `own_vector` (indexers.domain.lead).
 MAPPING_VERSION = 4
 #: OpenSearch takes ids of at most 512 bytes; a row's own id is a UUID.
 _TENANT_MAX_BYTES = 256

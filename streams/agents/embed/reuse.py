@@ -40,7 +40,7 @@ async def stored_vectors(gate: Gate, keys: Sequence[VectorKey], model_id: str) -
 
 
 def own_vector(row: Mapping[str, Any]) -> Vector:
-    """That of the chunk's text alone, of a row's `vector` and `own_vector`."""
+    """(dimension,), of length 1: that of the chunk's text alone, of a row's `vector` and `own_vector`."""
     own = row.get("own_vector")
     if own is None:
         return np.asarray(row["vector"], np.float32)
@@ -48,7 +48,7 @@ def own_vector(row: Mapping[str, Any]) -> Vector:
 
 
 def packed(vector: Vector) -> str:
-    """What `own_vector` reads."""
+    """What `own_vector` reads: float32, little endian, base64."""
     return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
 
 
