@@ -149,6 +149,7 @@ def test_nothing_of_a_note_holds_what_no_file_holds(fields: list[tuple[str, str,
 
 
 @given(markdown)
+@example("[[\0]]")
 @settings(max_examples=600, deadline=None)
 def test_parse_never_raises_and_offsets_are_the_links_as_written(text: str) -> None:
     note = parse(text, path="x/y.md", frontmatter_max_bytes=65_536)
@@ -161,7 +162,8 @@ def test_parse_never_raises_and_offsets_are_the_links_as_written(text: str) -> N
             else:
                 assert re.fullmatch(r"!?\[\[[^\n]*\]\]", written)
                 assert link.target_key == target_key(
-                    re.split(r"\\?\||#", written.lstrip("!")[2:-2])[0],
+                    # CommonMark (2.3) reads NUL as U+FFFD.
+                    re.split(r"\\?\||#", written.lstrip("!")[2:-2])[0].replace("\0", "\ufffd"),
                     from_path="x/y.md",
                     link_type=link.link_type,
                 )
