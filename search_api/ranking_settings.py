@@ -121,7 +121,7 @@ class RankingRules(Section):
         0.3, description="Share of the session summaries' leg; 0: not asked."
     )
     entities_weight: Weight = Field(
-        0.0, description="Share of the entities leg; 0: asked only where `names` is the one part asked for."
+        0.0, description="Share of the entities leg; 0: asked only without `keyword` and `vector`."
     )
     keyword_weight: Weight = Field(0.4, description="Share of BM25 within a leg.")
     vector_weight: Weight = Field(0.6, description="Share of k-NN within a leg.")

@@ -161,8 +161,10 @@ def _aggregation(value: Mapping[str, Any], principal: Principal, depth: int) -> 
         _refuse(f"aggregation {kind!r}")
     else:
         _only(_mapping(parameters, kind), AGGREGATIONS[kind], kind)
-        if parameters.get("min_doc_count", 1) == 0:
-            _refuse("min_doc_count 0, which lists the terms of rows outside the query,")
+        least = parameters.get("min_doc_count", 1)
+        # The engine reads "0" and 0.4 as 0 too.
+        if type(least) is not int or least < 1:
+            _refuse(f"min_doc_count {least!r}, which may list the terms of rows outside the query,")
         _check_sort(parameters.get("sort", []))
     if "aggs" in value:
         guarded["aggs"] = _aggregations(value["aggs"], principal, depth + 1)
