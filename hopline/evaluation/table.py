@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from hopline.evaluation.configurations import DEFAULT
 from hopline.evaluation.metrics import Estimate
 from hopline.evaluation.results import MAIN, MEASURES, Measured, Report
 
@@ -33,9 +34,9 @@ def as_text(report: Report) -> str:
             "R@5 by type of question (their number)",
             *_aligned(_by_type(report, kinds[:_TYPES_MAX])),
         ]
-    staged = [measured for measured in report.configurations if measured.stages]
-    if staged:
-        lines += ["", f"Candidates by stage, {staged[-1].name}", *_aligned(_stages(staged[-1]))]
+    staged = _most_staged(report)
+    if staged is not None:
+        lines += ["", f"Candidates by stage, {staged.name}", *_aligned(_stages(staged))]
     return "\n".join(lines)
 
 
@@ -68,6 +69,16 @@ def _by_type(report: Report, kinds: Sequence[str]) -> list[list[str]]:
         for kind in kinds
     ]
     return [["", *(measured.name for measured in report.configurations)], *rows]
+
+
+def _most_staged(report: Report) -> Measured | None:
+    """`default` where it was asked, else the configuration with most stages on, of equal ones the last."""
+    staged = [measured for measured in report.configurations if measured.stages]
+    return max(
+        reversed(staged),
+        key=lambda measured: (measured.name == DEFAULT, sum(stage.on for stage in measured.stages)),
+        default=None,
+    )
 
 
 def _stages(measured: Measured) -> list[list[str]]:

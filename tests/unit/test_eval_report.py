@@ -107,6 +107,30 @@ def test_the_table_names_every_configuration_and_type() -> None:
     ]
 
 
+def staged(name: str, *stages: tuple[str, bool]) -> Measured:
+    """As `measured`, with stages of which each has ten candidates."""
+    means = [
+        StageMean(stage=stage, on=on, candidates_in=10.0, candidates_out=10.0, ms=1.0) for stage, on in stages
+    ]
+    return msgspec.structs.replace(measured(name), stages=means)
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        ((staged("default", ("walk", True)), staged("bm25", ("a", True), ("b", True))), "default"),
+        ((staged("hybrid", ("a", True), ("b", True)), staged("bm25", ("a", True), ("b", False))), "hybrid"),
+        ((staged("bm25", ("a", True)), staged("hybrid", ("b", True))), "hybrid"),
+        ((staged("default"), staged("bm25", ("a", True)), staged("grep")), "bm25"),
+    ],
+)
+def test_the_stages_are_those_of_default_or_of_the_configuration_with_most(
+    asked: tuple[Measured, ...], shown: str
+) -> None:
+    headings = [line for line in as_text(report(*asked)).splitlines() if line.startswith("Candidates")]
+    assert headings == [f"Candidates by stage, {shown}"]
+
+
 def test_what_was_not_measured_is_a_dash() -> None:
     bare = measure(
         Configuration(name="grep", what="words"),
