@@ -13,7 +13,7 @@ from datetime import date, datetime
 from typing import Final, Literal, get_args
 from uuid import UUID
 
-from indexers.domain.frontmatter_yaml import KEY_LINE, Value, read_lines, read_yaml
+from indexers.domain.frontmatter_yaml import Value, begins_mapping, read_lines, read_yaml
 from indexers.domain.identity import normalise_path
 from indexers.domain.names import NOTE_SUFFIXES, fold, with_suffix
 from indexers.domain.text import REPLACEMENT, storable
@@ -87,13 +87,12 @@ def read_frontmatter(text: str, *, max_bytes: int) -> Frontmatter:
 
 
 def likely_body_start(text: str) -> int:
-    """As `read_frontmatter` says it, without reading the values: a block that has a key is frontmatter."""
+    """As `read_frontmatter` says it, mostly without reading the values: a block that begins with a key has keys.
+
+    Never 0 where that gives a body's start; a block that only its end or its size spoils is taken for one, too.
+    """
     span = _block_span(text)
-    if span is None or not any(
-        KEY_LINE.match(line) for line in text[span[0] : span[1]].splitlines()[:_MAX_ITEMS]
-    ):
-        return 0
-    return span[2]
+    return span[2] if span is not None and begins_mapping(text[span[0] : span[1]]) else 0
 
 
 def normalise_tag(tag: str) -> str:

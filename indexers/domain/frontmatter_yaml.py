@@ -20,6 +20,8 @@ Value = str | tuple[str, ...]
 #: `key: value`, as most blocks write it.
 KEY_LINE = re.compile(r"([^\W\d][\w .-]{0,63}):(?:[ \t]+(.*)|[ \t]*)$")
 _MAX_DEPTH = 16
+#: Characters of an unusual block that are parsed to their end (some 20 ms) only to know whether it is one.
+_READ_WHOLE = 2_048
 _CONTINUATION = re.compile(r"[ \t]|-(?:[ \t]|$)|#|$")
 
 _SYNONYMS = {
@@ -75,6 +77,23 @@ def read_lines(block: str) -> dict[str, Value] | None:
         elif alone is None:
             _put(values, written, first.strip("\"'"))
     return values or None
+
+
+def begins_mapping(block: str) -> bool:
+    """True wherever `read_yaml` or `read_lines` reads it; they aren't asked where the first line is a key."""
+    first = next((line for line in block.splitlines() if line.strip() and not line.startswith("#")), None)
+    if first is None or KEY_LINE.match(first):
+        return True
+    if len(block) <= _READ_WHOLE:
+        return read_yaml(block) is not None
+    try:
+        # Parsed lazily, so that a page of hits doesn't wait for a whole flow mapping.
+        for event in yaml.parse(block, Loader=yaml.BaseLoader):
+            if isinstance(event, (yaml.events.NodeEvent, yaml.events.StreamEndEvent)):
+                return isinstance(event, (yaml.events.MappingStartEvent, yaml.events.StreamEndEvent))
+    except (yaml.YAMLError, ValueError, IndexError, StopIteration):
+        return False
+    return False
 
 
 def _key(written: str) -> str:

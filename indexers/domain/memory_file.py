@@ -64,7 +64,7 @@ def render(
         Dumper=yaml.SafeDumper,
         allow_unicode=True,
         sort_keys=False,
-        default_flow_style=None,
+        default_flow_style=False,
         width=10_000,
     )
     body = content if not content or content.endswith("\n") else f"{content}\n"
