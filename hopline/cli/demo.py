@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,6 +10,8 @@ import typer
 from hopline.cli.progress import say
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hopline.local.demo import DemoCommands
     from hopline.local.maven import Say
 
@@ -77,7 +80,15 @@ def _run() -> None:
         commands.show("search", query, "--limit", "3")
     _show_entities(commands, say)
     _title("Try next")
-    say(
+    say(last_words(os.environ))
+
+
+def last_words(env: Mapping[str, str]) -> str:
+    """What to try in a shell of these variables, and how to leave."""
+    from hopline.local import demo as steps
+
+    aside = " ".join(steps.left_out(env))
+    return (f"  unset {aside}  # the demo leaves these aside\n" if aside else "") + (
         f"  export HOPLINE_CONFIG={steps.config_file()}\n"
         f"  source .venv/bin/activate\n"
         f'  hopline search "who is on call for payouts"        # any question\n'
@@ -85,9 +96,9 @@ def _run() -> None:
         f"  hopline entity list payments                       # who and what the notes speak of\n"
         f"  hopline status                                     # processes, lag, the watcher\n"
         f"Edit a note in {steps.example_vault()}: it is found within a second or two.\n"
-        f"Stop the demo: make demo-down\n"
+        f"Stop the demo: make demo-down (the next make demo begins with nothing)\n"
         f"Then your own notes: unset HOPLINE_CONFIG; hopline up --vault ~/notes\n"
-        f"Remove what the demo kept: rm -r {steps.demo_dir()}"
+        f"Remove what the stopped demo kept: rm -r {steps.demo_dir()}"
     )
 
 

@@ -18,7 +18,7 @@ from hopline.local.folders import StackFolders
 from hopline.local.maven import Say
 from hopline.local.ports import free_ports, is_free
 from hopline.local.up import is_held
-from hopline.settings import LocalSettings, default_data_dir
+from hopline.settings import ENV_PREFIX, LocalSettings, default_data_dir
 from indexers.errors import ConfigurationError, HoplineError
 from search_api.settings import ApiSettings
 from streams.rebuild import AGENTS
@@ -60,6 +60,18 @@ def config_file() -> Path:
     return demo_dir() / "demo.toml"
 
 
+def left_out(env: Mapping[str, str]) -> tuple[str, ...]:
+    """Variables that the demo's commands don't see, sorted: in a shell they go before its configuration file."""
+    names = {name: name.upper() for name in env}  # settings are read in any case
+    return tuple(
+        sorted(
+            name
+            for name, upper in names.items()
+            if upper.startswith(ENV_PREFIX) and upper != "HOPLINE_CONFIG" and not upper.startswith(_KEPT)
+        )
+    )
+
+
 def is_running() -> bool:
     """It may still be starting: `hopline up` waits for that."""
     return config_file().is_file() and is_held(StackFolders(demo_dir()).lock)
@@ -86,7 +98,8 @@ class DemoCommands:
 
     @classmethod
     def on_demo(cls) -> DemoCommands:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("HOPLINE_") or k.startswith(_KEPT)}
+        aside = left_out(os.environ)
+        kept = {name: value for name, value in os.environ.items() if name not in aside}
         source = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
         return cls(env=kept | {"HOPLINE_CONFIG": str(config_file()), "PYTHONPATH": path})
