@@ -116,22 +116,28 @@ def collectors(registry: CollectorRegistry) -> set[Any]:
 
 
 def commands_page() -> str:
-    from hopline.cli.main import build_app
-
-    root = typer.main.get_command(build_app())
     lines = [
         "# Commands\n\n" + NOTE,
         "Exit codes: 0 done; 1 failed, or something is wrong that was asked about; 2 wrong use or settings;",
         "3 not running (`hopline status`) or removals held (`hopline rescan`); 130 interrupted.\n",
+        "Default: `–` stands for not given, of a flag for off.\n",
     ]
-    for path, command in walk(root, ("hopline",)):
-        if hasattr(command, "commands"):  # a group; its commands follow
-            continue
+    for path, command in commands():
         lines += [f"## `{' '.join(path)}`\n", (command.help or "").split("\f")[0].strip() + "\n"]
         rows = [row(parameter) for parameter in command.params if getattr(parameter, "name", "") != "help"]
         if rows:
-            lines += ["| argument or option | meaning |\n| --- | --- |", *rows, ""]
+            lines += ["| argument or option | default | meaning |\n| --- | --- | --- |", *rows, ""]
     return "\n".join(lines)
+
+
+def commands() -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command with its words; groups are left out."""
+    from hopline.cli.main import build_app
+
+    root = typer.main.get_command(build_app())
+    for path, command in walk(root, ("hopline",)):
+        if not hasattr(command, "commands"):
+            yield path, command
 
 
 def walk(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -143,12 +149,21 @@ def walk(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
 
 def row(parameter: Any) -> str:
     names = (
-        ", ".join(f"`{x}`" for x in parameter.opts)
+        ", ".join(f"`{x}`" for x in (*parameter.opts, *parameter.secondary_opts))
         if parameter.param_type_name == "option"
         else f"`{parameter.name}`"
     )
     text = (getattr(parameter, "help", None) or "").replace("|", "\\|").replace("\n", " ")
-    return f"| {names} | {text} |"
+    return f"| {names} | {value_without(parameter)} | {text} |"
+
+
+def value_without(parameter: Any) -> str:
+    """What holds where the argument or option is left out."""
+    if parameter.required:
+        return "required"
+    if parameter.default is None or parameter.default is False:
+        return "–"
+    return "on" if parameter.default is True else f"`{parameter.default}`"
 
 
 def routes_page() -> str:

@@ -86,3 +86,41 @@ def test_every_poison_class_of_the_code_is_counted_by_its_name() -> None:
     raised = set(re.findall(r"PoisonRecord\(\s*\"(\w+)\"", source))
     assert raised
     assert sorted(raised ^ (ERROR_CLASSES - {"other"})) == []
+
+
+def example_lines() -> list[str]:
+    """Calls of `hopline` in the pages' consoles, continued lines joined."""
+    text = "\n".join(page.read_text().replace("\\\n", " ") for page in PAGES)
+    return re.findall(r"^\$ (hopline .+)$", text, re.MULTILINE)
+
+
+def test_every_option_says_its_default_or_that_it_is_required() -> None:
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text()
+    relate = page.split("## `hopline relate`\n")[1].split("\n## ")[0]
+    rows = [line.split(" | ")[:2] for line in relate.splitlines() if line.startswith("| `")]
+    assert rows == [
+        *(
+            ["| `" + name + "`", "required"]
+            for name in ("document", "subject", "relation_type", "object_name")
+        ),
+        *(["| `--" + name + "`", "required"] for name in ("subject-label", "object-label", "quote")),
+        *(["| `--" + name + "`", "–"] for name in ("by", "root", "json")),
+    ]
+    assert "| `--seed` | `0` | Of the confidence intervals. |" in page
+    assert "| `letter_ids` | – | Letters to send. |" in page
+
+
+def test_calls_in_the_pages_name_every_option_that_is_required() -> None:
+    required = {
+        " ".join(path): {p.opts[0] for p in command.params if p.required and p.param_type_name == "option"}
+        for path, command in reference.commands()
+    }
+    lines = example_lines()
+    missing = [
+        line
+        for line in lines
+        for name, options in required.items()
+        if f"{line} ".startswith(f"{name} ") and not options <= set(line.split())
+    ]
+    assert missing == []
+    assert any(line.startswith("hopline relate ") for line in lines)
