@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,9 @@ from hopline.cli.naming import (
     print_line,
     resolve_entity,
 )
+
+if TYPE_CHECKING:
+    from hopline.entity_answers import DocumentMentionPage
 
 app = typer.Typer(help="Entities: who and what the notes speak of.", no_args_is_help=True)
 
@@ -118,19 +121,28 @@ def in_command(
     """List what a document mentions."""
     from hopline import entity_calls as calls
     from hopline.cli.connection import connected, resolve
-    from hopline.cli.terminal import console, print_json, visible
+    from hopline.cli.terminal import print_json
 
     with connected() as (client, settings):
         page = client.call(calls.mentioned_in(resolve(client, settings, document), page_size=limit))
     if as_json:
         print_json(page)
         return
+    show_mentioned(page)
+
+
+def show_mentioned(page: DocumentMentionPage) -> None:
+    from hopline.cli.terminal import console, visible
+
     out = console()
     for mention in page.mentions:
         print_line(out, mention.entity, said=mention.surface)
         out.print(f"    {visible(' '.join(mention.sentence.split()))}", style="dim", markup=False)
     if not page.mentions:
-        out.print("It mentions nothing that is known, or isn't extracted yet.")
+        out.print(
+            "It mentions nothing that is known, or isn't extracted yet. The shipped extractor reads English names.",
+            soft_wrap=True,
+        )
 
 
 @app.command("relations")

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from hopline.cli import dlq, stack, trust, watch
+from hopline.cli import dlq, entity, stack, trust, watch
 from hopline.cli.progress import say
 from hopline.cli.terminal import console, print_place, visible
 from hopline.document_answers import LinkPlace
+from hopline.entity_answers import DocumentMentionPage
 from hopline.local.status import StackReport
 from indexers.errors import HoplineError
 from indexers.ports import VaultProblem
@@ -88,3 +89,12 @@ def test_no_output_for_people_carries_control_characters(
 def test_what_is_visible() -> None:
     assert visible(HOSTILE) == "a�]0;owned��[31m�2K���b�.md"
     assert visible("한국\té\n" + str(Path("x"))) == "한국\té\nx"
+
+
+def test_a_document_without_entities_says_what_the_shipped_extractor_reads(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    entity.show_mentioned(DocumentMentionPage(mentions=[], next_cursor=None))
+    assert capsys.readouterr().out.splitlines() == [
+        "It mentions nothing that is known, or isn't extracted yet. The shipped extractor reads English names."
+    ]
