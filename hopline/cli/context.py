@@ -49,8 +49,8 @@ def context_command(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Print what a model should read about a question, as Markdown within a budget of tokens.
 
-    Titles, paths and one line of the best documents, and of the best few the paragraphs that matter. How many tokens
-    it has stands on stderr.
+    Titles and paths of the best documents, of the best few the paragraphs that matter, and one line of each where there
+    is room. How many tokens it has stands on stderr.
     """
     from hopline.calls import InvalidRequest
     from hopline.cli.connection import connected

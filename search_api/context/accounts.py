@@ -57,11 +57,10 @@ class Accounts:
         own = self.tokens(unit.text) + self.tokens(unit.opening) + self.tokens(unit.closing)
         return own + (self._heading(document, unit.section) if is_new else self.tokens(APART))
 
-    def settle(self, document: int, said_under: Iterable[int] = ()) -> None:
-        """Count a document anew: its line without what excerpts say already, its excerpts, where the rest is said."""
+    def settle(self, document: int, *, with_abstract: bool, said_under: Iterable[int] = ()) -> None:
+        """Count a document anew: its line, with what it says or without, its excerpts, where the rest is said."""
         line, excerpts = self.sources[document].line, self.shown.of(document)
-        said = self.shown.beginning_said_in(line.abstract) is not None
-        self._heads[document] = self.tokens(head(line, with_abstract=not said)) + self.tokens(
+        self._heads[document] = self.tokens(head(line, with_abstract=with_abstract)) + self.tokens(
             note(said_under)
         )
         total, last = 0, None

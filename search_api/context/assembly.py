@@ -1,25 +1,25 @@
 """Ranked documents and their units → a context within a budget of tokens. Pure, but for the counter it is given.
 
-The budget goes first to one line (L0) of every document in the order of the ranking, as many as fit; then, to the
-documents whose text was read, in rounds: the best part of each; what else of them was found, best first; the
-neighbours of what is shown. What is shown is counted as a whole at the end: it never exceeds the budget.
+The budget goes first to title and path (L0) of the documents in the order of the ranking, as many as its share has room
+for; then, in rounds: the best part of each of them whose text was read; titles and paths of the others; what the one
+line of each says; what else was found, best first; the neighbours of what is shown. What is shown is counted as a whole
+at the end: it never exceeds the budget.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from search_api.context.accounts import Accounts, Count, Source
-from search_api.context.excerpts import Excerpt, Place, Repeat, Shown
+from search_api.context.excerpts import Excerpt, Place, Repeat, Shown, compared, said_by
 from search_api.context.rendering import head, section, whole
-from search_api.context.units import Unit
+from search_api.context.telling import Telling
+from search_api.context.units import Unit, worth_showing
 
-#: A part is shown beside the best one of its document when it has at least this share of its score.
-WORTH_SHARE: Final = 0.35
-#: Shorter pieces of a part that doesn't fit say too little.
-PIECE_CHARS_LEAST: Final = 40
+#: Of the budget, for titles and paths before any excerpt.
+NAMES_SHARE: Final = 0.5
 _TRIES: Final = 3
 _AIM: Final = 0.9
 _BATCH: Final = 16
@@ -54,12 +54,23 @@ class Assembled:
 def assemble(sources: Sequence[Source], *, count: Count, budget: int, document_tokens: int) -> Assembled:
     """`document_tokens`: most that the excerpts of one document may take. Raises BudgetTooSmallError."""
     shown = Shown()
-    work = _Work(sources, budget, document_tokens, count, shown, Accounts(sources, count, shown))
-    work.take_lines()
+    telling = Telling([source.line.abstract for source in sources], shown)
+    work = _Work(sources, budget, document_tokens, count, shown, Accounts(sources, count, shown), telling)
+    work.take_names(most=int(NAMES_SHARE * budget))
     work.take_best()
+    work.take_names(most=budget)
+    work.take_abstracts()
     work.take_others()
     work.take_neighbours()
     return work.fitted()
+
+
+class _Named(NamedTuple):
+    number: int
+
+
+class _Told(NamedTuple):
+    number: int
 
 
 @dataclass(slots=True)
@@ -70,27 +81,39 @@ class _Work:
     count: Count
     shown: Shown
     accounts: Accounts
+    telling: Telling
     #: How many of the documents are taken.
     documents: int = 0
     #: In the order in which they were taken: the last go first when the whole is too long.
-    order: list[Place] = field(default_factory=list)
+    order: list[Place | _Named | _Told] = field(default_factory=list)
     #: By document and number: units that others say.
     unsaid: dict[int, dict[int, Unit]] = field(default_factory=dict)
 
-    def take_lines(self) -> None:
-        heads = [head(source.line) for source in self.sources]
-        self.accounts.learn(heads)
-        for number in range(len(heads)):
+    def take_names(self, *, most: int) -> None:
+        """Title and path of as many more as fit into `most` tokens; of the first document in any case."""
+        self.accounts.learn(head(source.line, with_abstract=False) for source in self.sources)
+        for number in range(self.documents, len(self.sources)):
             self._settle(number)
-            if self.accounts.used > self.budget:
+            if self.accounts.used > (most if number else self.budget):
                 self.accounts.forget(number)
                 break
             self.documents += 1
-        while self.documents and self._exact()[1] > self.budget:
-            self.documents -= 1
-            self.accounts.forget(self.documents)
+            if number:
+                self.order.append(_Named(number))
         if self.sources and not self.documents:
-            raise BudgetTooSmallError(self.accounts.tokens(heads[0]))
+            raise BudgetTooSmallError(self.accounts.tokens(head(self.sources[0].line, with_abstract=False)))
+
+    def take_abstracts(self) -> None:
+        """What lines say, of those for which there is room."""
+        self.accounts.learn(head(source.line) for source in self.sources[: self.documents])
+        for number in range(self.documents):
+            self.telling.tell(number)
+            self._settle(number)
+            if self.accounts.used > self.budget:
+                self.telling.leave_out(number)
+                self._settle(number)
+            else:
+                self.order.append(_Told(number))
 
     def take_best(self) -> None:
         """The best part of each document, or as much of it as fits."""
@@ -104,7 +127,7 @@ class _Work:
         rest = [
             (-self.sources[number].score * unit.score, number, unit.number, unit)
             for number, units in self._units()
-            for unit in _worth_showing(units)
+            for unit in worth_showing(units)
         ]
         rest.sort(key=lambda one: one[:3])
         for start in range(0, len(rest), _BATCH):
@@ -126,11 +149,18 @@ class _Work:
     def fitted(self) -> Assembled:
         text, tokens = self._exact()
         while tokens > self.budget and self.order:
-            place = self.order.pop()
-            if self.shown.has(*place):
-                self.shown.remove(place)
-                text, tokens = self._exact()
+            self._undo(self.order.pop())
+            text, tokens = self._exact()
         return Assembled(text=text, tokens=tokens, taken=tuple(map(self._taken, range(self.documents))))
+
+    def _undo(self, taken: Place | _Named | _Told) -> None:
+        match taken:
+            case _Named(number):
+                self.documents = number
+            case _Told(number):
+                self.telling.leave_out(number)
+            case Place() if self.shown.has(*taken):
+                self.shown.remove(taken)
 
     def _units(self) -> Iterator[tuple[int, tuple[Unit, ...]]]:
         for number, source in enumerate(self.sources[: self.documents]):
@@ -160,15 +190,16 @@ class _Work:
         self.order.append(Place(number, fitting.number))
 
     def _narrowed(self, number: int, unit: Unit, room: int) -> Unit | None:
-        """A piece around what the unit is shown for; its length is guessed from the unit's tokens."""
+        """A whole piece around what the unit is shown for; its length is guessed from the unit's tokens."""
         cost, limit = self.accounts.cost(number, unit), len(unit.text)
-        for _ in range(_TRIES):
-            limit = int(limit * _AIM * room / max(cost, 1))
-            piece = unit.narrowed(limit) if limit >= PIECE_CHARS_LEAST else None
-            if piece is None or self.shown.said_in(piece) is not None:
+        for left in range(_TRIES, -1, -1):
+            limit = int(limit * _AIM * room / max(cost, 1)) if left and room > 0 else 0
+            piece = unit.narrowed(limit)
+            if piece is None:
                 return None
             cost, limit = self.accounts.cost(number, piece), len(piece.text)
-            if cost <= room:
+            said = {compared(piece.text), *said_by(piece.text)}
+            if cost <= room and not self.shown.says_any_of(said):
                 return piece
         return None
 
@@ -176,7 +207,8 @@ class _Work:
         self.unsaid.setdefault(number, {})[unit.number] = unit
 
     def _settle(self, number: int) -> None:
-        self.accounts.settle(number, self._said_under(number))
+        stands, said_under = self.telling.stands(number), self._said_under(number)
+        self.accounts.settle(number, with_abstract=stands, said_under=said_under)
 
     def _repeats(self, number: int) -> list[Repeat]:
         """Only what is shown now counts as said."""
@@ -189,7 +221,7 @@ class _Work:
     def _said_under(self, number: int) -> set[int]:
         """Numbers, as shown, of the documents that say what this one says too."""
         places = {repeat.shown_in for repeat in self._repeats(number)}
-        beginning = self.shown.beginning_said_in(self.sources[number].line.abstract)
+        beginning = self.telling.said_in(number)
         places |= set() if beginning is None else {beginning}
         return {self.sources[place].line.number for place in places - {number}}
 
@@ -204,7 +236,7 @@ class _Work:
             source.line,
             self.shown.of(number),
             headings,
-            with_abstract=self.shown.beginning_said_in(source.line.abstract) is None,
+            with_abstract=self.telling.stands(number),
             said_under=self._said_under(number),
         )
 
@@ -214,8 +246,3 @@ class _Work:
             excerpts=tuple(self.shown.of(number)),
             repeats=tuple(self._repeats(number)),
         )
-
-
-def _worth_showing(units: Sequence[Unit]) -> Iterator[Unit]:
-    least = WORTH_SHARE * max(unit.score for unit in units)
-    return (unit for unit in units if unit.score > 0 and unit.score >= least)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 _LINES: Final = re.compile(r"[\r\n]+")
 _SENTENCES: Final = re.compile(r"[.!?…][\"'”’)\]]*(?=\s)\s*|[。！？]+\s*")
+_SENTENCE_ENDS: Final = re.compile(r"[.!?…][\"'”’)\]*_`]*(?=\s|\Z)|[。！？]")
 _WORDS: Final = re.compile(r"\s+")
 #: Tried in this order: code and tables go by lines, prose by sentences.
 BY_LINE: Final = (_LINES, _SENTENCES, _WORDS)
@@ -43,12 +45,13 @@ def trim(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 def _boundary(text: str, start: int, limit: int, boundaries: tuple[re.Pattern[str], ...]) -> int:
-    """The last line, sentence or word end in the half before `limit`, else where no character is split."""
+    """The last line, sentence or word end before `limit`, in its half where there is one; else between characters."""
     least = start + max((limit - start) // 2, 1)
     for pattern in boundaries:
-        ends = [match.end() for match in pattern.finditer(text, least, limit)]
-        if ends:
-            return ends[-1]
+        for first in (least, start + 1):
+            ends = [match.end() for match in pattern.finditer(text, first, limit)]
+            if ends:
+                return ends[-1]
     return _between_characters(text, start, least, limit)
 
 
@@ -85,9 +88,29 @@ def _regionals_before(text: str, start: int, at: int) -> int:
     return at - first
 
 
-def cut_around(
-    text: str, focus: int, limit: int, boundaries: tuple[re.Pattern[str], ...]
-) -> tuple[int, int] | None:
-    """The piece of at most `limit` characters that `focus` lies in."""
-    pieces = list(cut(text, 0, len(text), limit, boundaries))
-    return next((piece for piece in pieces if focus < piece[1]), pieces[-1] if pieces else None)
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Without blank ends; a text in which no sentence ends goes by its lines."""
+    return _parts(text, _SENTENCES if _SENTENCE_ENDS.search(text) else _LINES)
+
+
+def lines(text: str) -> list[tuple[int, int]]:
+    """Without blank ends and blank lines."""
+    return _parts(text, _LINES)
+
+
+def _parts(text: str, boundary: re.Pattern[str]) -> list[tuple[int, int]]:
+    ends = [*(match.end() for match in boundary.finditer(text)), len(text)]
+    found = (trim(text, start, end) for start, end in pairwise((0, *ends)))
+    return [part for part in found if part is not None]
+
+
+def whole_around(parts: Sequence[tuple[int, int]], focus: int, limit: int) -> tuple[int, int] | None:
+    """The part that `focus` lies in, however long, with as many behind it, then before it, as `limit` allows."""
+    if not parts:
+        return None
+    first = last = next((n for n, (_, end) in enumerate(parts) if focus < end), len(parts) - 1)
+    while last + 1 < len(parts) and parts[last + 1][1] - parts[first][0] <= limit:
+        last += 1
+    while first > 0 and parts[last][1] - parts[first - 1][0] <= limit:
+        first -= 1
+    return parts[first][0], parts[last][1]

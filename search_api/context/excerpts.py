@@ -7,12 +7,13 @@ otherwise or copied into another note is the same paragraph.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 from indexers.domain.folding import nfc_fold
+from search_api.context.cutting import sentences
 from search_api.context.units import Unit
 
 #: Shorter texts (`yes`, `- done`) may stand within a longer one without being a repetition of it.
@@ -65,6 +66,12 @@ def compared(text: str) -> str:
     return f" {' '.join(nfc_fold(seen).split())} "
 
 
+def said_by(text: str) -> frozenset[str]:
+    """Its sentences as they are compared, but for short ones, which may stand anywhere."""
+    whole = (compared(text[start:end].rstrip("…")).rstrip() for start, end in sentences(text))
+    return frozenset(sentence for sentence in whole if len(sentence) > LEAST_CHARS)
+
+
 def joined(units: Sequence[Unit]) -> Iterator[Excerpt]:
     """Units in the order of the text → excerpts: what follows without a gap of its own is one."""
     run: list[Unit] = []
@@ -112,6 +119,9 @@ class Shown:
         """The document in whose excerpts a line stands, however it was shortened."""
         begin = compared(line.rstrip("…")).rstrip()
         return self._saying(begin) if begin else None
+
+    def says_any_of(self, said: Iterable[str]) -> bool:
+        return any(self._saying(sentence) is not None for sentence in said)
 
     def _saying(self, text: str) -> int | None:
         for document, excerpts in self._excerpts.items():

@@ -36,7 +36,7 @@ class ContextItemAnswer(Answer):
     doc_id: str
     path: str
     title: str
-    abstract: str = Field(description="One line; with title and path what is shown of every document (L0).")
+    abstract: str = Field(description="One line; beside title and path (L0) where there is room.")
     score: float
     content_hash: str = Field(description="Of the text that the offsets count in; the `ETag` of its content.")
     excerpts: list[ContextExcerptAnswer] = Field(description="In the order of the text (L1).")

@@ -51,6 +51,8 @@ class Part:
     start: int
     end: int
     section: int
+    #: What a part is shown for stands from here on, if it can: below the head of a table.
+    shown_from: int
 
 
 @dataclass(slots=True)
@@ -79,7 +81,8 @@ def worths(text: str, parts: Sequence[Part], headings: Sequence[Heading], sought
     for word, weight in weights.items():
         for number, place in held[word].items():
             share = HEADING_SHARE if place is None else 1.0
-            found[number].add(share * weight / total, place, weight)
+            is_below = place is not None and place >= parts[number].shown_from
+            found[number].add(share * weight / total, place, weight if is_below else 0.0)
     for span in sought.spans:
         for number in _touching(parts, starts, span):
             found[number].add(SPAN_WORTH)
@@ -107,16 +110,16 @@ def _holding(
     for place in places:
         number = bisect_right(starts, place) - 1
         if number >= 0 and place < parts[number].end:
-            inside[number] = min(place, _first(inside.get(number), place))
+            inside[number] = _first(inside.get(number), place, parts[number].shown_from)
         else:
             outside.append(place)
     under: dict[int, int | None] = dict.fromkeys(below.parts_under(outside))
     return under | inside
 
 
-def _first(known: int | None, place: int) -> int:
-    """A word at the very start stands at 0."""
-    return place if known is None else known
+def _first(known: int | None, place: int, shown_from: int) -> int:
+    """Of two places in a part; one above `shown_from` comes last."""
+    return place if known is None else min(known, place, key=lambda at: (at < shown_from, at))
 
 
 class _Sections:

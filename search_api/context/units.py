@@ -9,7 +9,8 @@ from typing import Final
 from indexers.domain.frontmatter import likely_body_start
 from indexers.domain.prose import plain_text, shorten
 from search_api.context.blocks import Block, Blocks, read_blocks
-from search_api.context.cutting import BY_LINE, BY_SENTENCE, cut, cut_around
+from search_api.context.cutting import BY_LINE, BY_SENTENCE, cut, lines, sentences, whole_around
+from search_api.context.frames import Frame, read_frame
 from search_api.context.scoring import Part, Sought, Worth, worths
 
 #: A longer block is cut into pieces of at most so many characters.
@@ -21,7 +22,8 @@ GAP_CHARS: Final = 4
 UNITS_KEPT: Final = 32
 NEIGHBOURS_KEPT: Final = 2
 HEADING_CHARS: Final = 200
-_FRAME_CHARS: Final = 300
+#: A part is shown beside the best one of its document when it has at least this share of its score.
+WORTH_SHARE: Final = 0.35
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,14 +45,18 @@ class Unit:
     #: What makes a piece of a cut block readable: the fence around code, the head of a table.
     opening: str = ""
     closing: str = ""
+    #: Offsets in `text` of what may be cut, and what stands around any piece of it.
+    inner: tuple[int, int]
+    frame: tuple[str, str] = ("", "")
 
     def narrowed(self, limit: int) -> Unit | None:
-        """At most `limit` characters of it around its focus, cut between sentences or lines, else words."""
-        boundaries = BY_LINE if self.cuts_by_line else BY_SENTENCE
-        piece = cut_around(self.text, self.focus, limit, boundaries)
+        """Whole sentences, or lines, around its focus: at most `limit` characters, but one of them at least."""
+        begin, until = self.inner
+        parts = (lines if self.cuts_by_line else sentences)(self.text[begin:until])
+        piece = whole_around(parts, self.focus - begin, limit)
         if piece is None:
             return None
-        start, end = piece
+        start, end = begin + piece[0], begin + piece[1]
         return Unit(
             number=self.number,
             start=self.start + start,
@@ -61,8 +67,10 @@ class Unit:
             score=self.score,
             focus=0,
             cuts_by_line=self.cuts_by_line,
-            opening=self.opening,
-            closing=self.closing,
+            opening=self.frame[0],
+            closing=self.frame[1],
+            inner=(0, end - start),
+            frame=self.frame,
         )
 
 
@@ -77,8 +85,12 @@ class Outline:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Draft(Part):
     block: Block
-    opening: str = ""
-    closing: str = ""
+    frame: Frame
+
+
+def worth_showing(units: Sequence[Unit]) -> Iterator[Unit]:
+    least = WORTH_SHARE * max(unit.score for unit in units)
+    return (unit for unit in units if unit.score > 0 and unit.score >= least)
 
 
 def outline(text: str, sought: Sought) -> Outline:
@@ -91,36 +103,26 @@ def outline(text: str, sought: Sought) -> Outline:
 
 
 def _drafts(text: str, block: Block) -> Iterator[_Draft]:
-    if block.end - block.start <= BLOCK_CHARS:
-        yield _Draft(start=block.start, end=block.end, section=block.section, block=block)
-        return
-    boundaries = BY_LINE if _goes_by_line(block) else BY_SENTENCE
-    pieces = list(cut(text, block.start, block.end, PIECE_CHARS, boundaries))
-    opening, closing = _frame(text, block)
-    for number, (start, end) in enumerate(pieces):
+    frame = read_frame(text, block)
+    pieces = [(block.start, block.end)]
+    if block.end - block.start > BLOCK_CHARS:
+        boundaries = BY_LINE if _goes_by_line(block) else BY_SENTENCE
+        pieces = list(cut(text, frame.inner_start, frame.inner_end, PIECE_CHARS, boundaries)) or pieces
+        pieces[0] = (block.start, pieces[0][1])
+        pieces[-1] = (pieces[-1][0], block.end)
+    for start, end in pieces:
         yield _Draft(
             start=start,
             end=end,
             section=block.section,
+            shown_from=max(start, frame.inner_start),
             block=block,
-            opening=opening if number else "",
-            closing=closing if number < len(pieces) - 1 else "",
+            frame=frame,
         )
 
 
 def _goes_by_line(block: Block) -> bool:
     return block.kind in ("code", "table", "quote")
-
-
-def _frame(text: str, block: Block) -> tuple[str, str]:
-    lines = text[block.start : block.start + _FRAME_CHARS].splitlines()
-    if block.kind == "code":
-        mark = lines[0].lstrip()
-        fence = mark[: len(mark) - len(mark.lstrip(mark[0]))]
-        return fence, fence
-    if block.kind == "table" and len(lines) > 2:
-        return "\n".join(lines[:2]), ""
-    return "", ""
 
 
 def _kept(found: Sequence[Worth]) -> list[int]:
@@ -138,6 +140,7 @@ def _kept(found: Sequence[Worth]) -> list[int]:
 
 def _unit(text: str, drafts: Sequence[_Draft], number: int, worth: Worth) -> Unit:
     draft = drafts[number]
+    frame = draft.frame
     return Unit(
         number=number,
         start=draft.start,
@@ -148,8 +151,10 @@ def _unit(text: str, drafts: Sequence[_Draft], number: int, worth: Worth) -> Uni
         score=worth.score,
         focus=0 if worth.place is None else min(worth.place, draft.end - 1) - draft.start,
         cuts_by_line=_goes_by_line(draft.block),
-        opening=draft.opening,
-        closing=draft.closing,
+        opening=frame.opening if draft.start > draft.block.start else "",
+        closing=frame.closing if draft.end < draft.block.end else "",
+        inner=(draft.shown_from - draft.start, min(draft.end, frame.inner_end) - draft.start),
+        frame=(frame.opening, frame.closing),
     )
 
 

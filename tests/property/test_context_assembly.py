@@ -14,8 +14,8 @@ from indexers.embedders.tokens import FileTokenizer
 from search_api.context.accounts import Source
 from search_api.context.assembly import Assembled, BudgetTooSmallError, assemble
 from search_api.context.blocks import read_blocks
-from search_api.context.cutting import BY_LINE, BY_SENTENCE, cut
-from search_api.context.excerpts import LEAST_CHARS, compared
+from search_api.context.cutting import BY_LINE, BY_SENTENCE, cut, lines, sentences
+from search_api.context.excerpts import LEAST_CHARS, compared, said_by
 from search_api.context.rendering import Line
 from search_api.context.scoring import Sought, Span
 from search_api.context.units import BLOCK_CHARS, outline
@@ -130,6 +130,67 @@ def test_no_excerpt_says_what_another_says(
         for repeat in taken.repeats:
             said = compared(text[repeat.start : repeat.end])
             assert any(said in compared(e.text) for e in found.taken[repeat.shown_in].excerpts)
+
+
+SAID = "The crane stopped at berth four."
+#: Every sentence, line, item and row of it is of its own kind and none is long.
+BLOCKS = (
+    f"{SAID} Nobody knew why the ferry waited for the tide. The harbour was shut at noon.",
+    f"Ropes lay on the quay. {SAID} The pilot went home.",
+    "- paint the shed of the harbour\n- grease the crane\n  before the frost comes",
+    "| berth | crane | holder |\n| --- | --- | --- |\n| 4 | harbour | Mira |\n| 5 | no ferry | Jon |\n| 6 | - | Oda |",
+    "```sh\ncrane --lift harbour\nferry --wait\n```",
+    "Berth: 4\nCrane: harbour\nHolder: Mira",
+)  # fmt: skip
+
+
+@st.composite
+def notes(draw: st.DrawFn) -> list[tuple[Source, str]]:
+    query, made = draw(st.sampled_from(("harbour crane", "why did the ferry wait", "who has berth 5"))), []
+    for number in range(draw(st.integers(1, 4))):
+        text = "\n\n".join(draw(st.lists(st.sampled_from(BLOCKS), min_size=1, max_size=4, unique=True)))
+        begin = slice(*sentences(text.partition("\n\n")[0])[0]) if text[0].isalpha() else slice(0)
+        line = Line(number=number + 1, title="Quay", path=f"{number}.md", abstract=text[begin])
+        source = Source(line=line, score=1 / (1 + number), outline=outline(text, Sought(query=query)))
+        made.append((source, text))
+    return made
+
+
+@settings(max_examples=200, deadline=None)
+@given(notes(), st.integers(10, 400), limits)
+def test_excerpts_are_whole_sentences_lines_and_rows_under_their_head(
+    made: list[tuple[Source, str]], budget: int, limit: int
+) -> None:
+    found = assembled(made, budget, limit, "joining")
+    for taken, (_, text) in zip(found.taken, made, strict=False):
+        blocks = [(block.start, block.end) for block in read_blocks(text, 0).blocks]
+        parts = [
+            (start + begin, start + end)
+            for start, until in blocks
+            for split in (sentences, lines)
+            for begin, end in split(text[start:until])
+        ]
+        for excerpt in taken.excerpts:
+            assert excerpt.start in {start for start, _ in parts}
+            assert excerpt.end in {end for _, end in parts}
+            if excerpt.text.startswith("|"):
+                shown = "\n".join(part for part in (excerpt.units[0].opening, excerpt.text) if part)
+                head, _, rows = shown.partition("| --- | --- | --- |")
+                assert (head, rows.count("\n") >= 1) == ("| berth | crane | holder |\n", True)
+                assert shown in found.text
+
+
+@settings(max_examples=200, deadline=None)
+@given(notes(), st.integers(10, 400), limits)
+def test_no_line_says_what_an_excerpt_or_another_line_says(
+    made: list[tuple[Source, str]], budget: int, limit: int
+) -> None:
+    found = assembled(made, budget, limit, "joining")
+    shown = [excerpt.text for taken in found.taken for excerpt in taken.excerpts]
+    for abstract in {taken.source.line.abstract for taken in found.taken}:
+        for sentence in said_by(abstract):
+            within = sum(compared(text).count(sentence) for text in shown)
+            assert compared(found.text).count(sentence) <= max(within, 1)
 
 
 @settings(max_examples=20, deadline=None)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 import unicodedata
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from indexers.domain.markdown import parse
 from search_api.context.accounts import Source
-from search_api.context.assembly import assemble
+from search_api.context.assembly import Assembled, assemble
 from search_api.context.blocks import Block, Blocks, Heading, read_blocks
 from search_api.context.cutting import BY_SENTENCE, cut
 from search_api.context.excerpts import compared
+from search_api.context.frames import read_frame
 from search_api.context.rendering import Line
 from search_api.context.scoring import Sought, Span
 from search_api.context.units import outline
@@ -154,6 +157,83 @@ def test_a_paragraph_that_does_not_fit_is_shown_around_the_word_in_whole_sentenc
     [excerpt] = shown(text.replace("Sentence 20", "Marigold 20"), "marigold", budget=30)
     assert "Marigold 20" in excerpt
     assert excerpt.endswith("well.")
+
+
+EXAMPLE = Path(__file__).parents[2] / "examples/vault"
+
+
+def made_of(paths: list[str], query: str, budget: int) -> Assembled:
+    sources = []
+    for number, path in enumerate(paths):
+        text = (EXAMPLE / path).read_text(encoding="utf-8")
+        note = parse(text, path=path, frontmatter_max_bytes=10_000)
+        line = Line(number=number + 1, title=note.title, path=path, abstract=note.abstract)
+        sources.append(Source(line=line, score=1 / (1 + number), outline=outline(text, Sought(query=query))))
+    return assemble(sources, count=words, budget=budget, document_tokens=800)
+
+
+def test_a_table_found_by_a_word_of_its_head_is_shown_with_rows() -> None:
+    made = made_of(["On-call rota.md"], "who is on call this week", 55)
+    [excerpt] = made.taken[0].excerpts
+    assert excerpt.text == (
+        "| 45 (2 Nov) | [[Mirela Voss]] | [[Callum Reith]] | [[Greta Moss]] | [[한소라]] | [[Ines Barragan]] |"
+    )
+    head = (
+        "| week | Tally | Compass | Lantern | Gangway | Doorbell |\n| --- | --- | --- | --- | --- | --- |\n"
+    )
+    assert head + excerpt.text in made.text
+
+
+def test_a_table_is_shown_around_the_row_with_the_word() -> None:
+    [excerpt] = made_of(["On-call rota.md"], "on call week 배지우", 55).taken[0].excerpts
+    assert excerpt.text.startswith("| 47 (16 Nov) |")
+
+
+def test_names_of_all_and_the_best_excerpt_come_before_what_lines_say() -> None:
+    paths = ["services/payout-ledger.md", "people/Mirela Voss.md", "people/Jonah Adeyemi.md"]
+    made = made_of(paths, "what has each courier earned", 55)
+    assert made.text == (
+        "## 1. payout-ledger (services/payout-ledger.md)\n\n"
+        "Keeps what each courier has earned and pays it every night. Owned by [[Team Tally]]; the lead is "
+        "[[Mirela Voss]]. Written in Kotlin over an Oracle 19c database, version 5.3.1 in production.\n\n"
+        "## 2. Mirela Voss (people/Mirela Voss.md)\n\n## 3. Jonah Adeyemi (people/Jonah Adeyemi.md)"
+    )
+
+
+def test_a_cut_code_block_of_any_size_keeps_its_fence() -> None:
+    text = "```py\n" + "".join(f"line_{number} = compute({number})\n" for number in range(20)) + "```\n"
+    line = Line(number=1, title="T", path="t.md", abstract="")
+    source = Source(line=line, score=1.0, outline=outline(text, Sought(query="line_15")))
+    made = assemble([source], count=words, budget=14, document_tokens=200)
+    assert made.text == "## 1. T (t.md)\n\n```\nline_15 = compute(15)\nline_16 = compute(16)\n```"
+
+
+@pytest.mark.parametrize(
+    ("text", "inner"),
+    [
+        pytest.param("| a | b |\r\n| - | - |\r\n| 1 | 2 |", "| 1 | 2 |", id="table"),
+        pytest.param("```py\nx\n````", "x\n", id="fence"),
+        pytest.param("```py\nx", "x", id="never closed"),
+        pytest.param("```\n```", "```\n```", id="empty"),
+        pytest.param("\u2028$$\nx\n$$", "x\n", id="line separator"),
+        pytest.param(f"{' ' * 400}```\nx\n```", f"{' ' * 400}```\nx\n```", id="far indented"),
+    ],
+)
+def test_what_a_frame_stands_around_is_never_empty(text: str, inner: str) -> None:
+    [block] = read_blocks(text, 0).blocks
+    frame = read_frame(text, block)
+    assert text[frame.inner_start : frame.inner_end] == inner
+
+
+def test_a_sentence_that_does_not_fit_is_left_out_not_cut() -> None:
+    text = "The marigold of the harbour grows on the third quay behind the shed. It blooms."
+    assert shown(text, "marigold", budget=15) == []
+    assert shown(text, "marigold", budget=18) == [text.removesuffix(" It blooms.")]
+
+
+def test_lines_that_end_no_sentence_are_cut_between_lines() -> None:
+    text = "Berth: 4\nCrane: the harbour's\nHolder: Mira"
+    assert shown(text, "crane", budget=8) == ["Crane: the harbour's"]
 
 
 @pytest.mark.parametrize(
