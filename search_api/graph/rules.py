@@ -63,9 +63,9 @@ class GraphRules:
     session_next: float = 1.0
     session_previous: float = 0.5
     #: Best turns whose mean is what a session is worth.
-    session_best: int = 3
+    session_best: int = 2
     # pagerank; `backward`: against the direction of a link; `session_link`: of the next turn, as a link
-    restart: float = 0.3
+    restart: float = 0.4
     backward: float = 0.5
     session_link: float = 0.0
     rounds: int = 15
@@ -82,7 +82,7 @@ class GraphRules:
     #: Links of a parent that each count whole; of more each counts less.
     hop_fan: int = 3
     hop_base: float = 1.0
-    hop_floor: float = 0.5
+    hop_floor: float = 0.6
 
     def is_on(self, part: GraphPart) -> bool:
         return part not in self.off

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from itertools import pairwise, permutations
 
 import pytest
@@ -23,7 +24,8 @@ from search_api.graph.walk import walk
 from tests.graphs import like, link, mention, relation, subgraph, turn
 
 COPPER, LEDGER = name_node("system", "copper"), name_node("system", "ledger")
-RULES = GraphRules(depth=3)
+#: Easy numbers, whatever the defaults are.
+RULES = GraphRules(depth=3, restart=0.3, hop_floor=0.5, session_best=3)
 
 
 def values(found: list[Reached]) -> dict[str, float]:
@@ -137,7 +139,7 @@ def test_the_links_of_the_best_are_lifted_towards_them_by_their_own_score_too() 
     assert values(found) == {"c": 0.8}
     assert found[0].path == (Step(link("a", "c")),)
     assert forward_hop(graph, {}, Seeds(documents={}), RULES) == []
-    lower = forward_hop(graph, {"a": 2.0, "b": 0.5}, Seeds(documents={}), GraphRules(hop_parents=1))
+    lower = forward_hop(graph, {"a": 2.0, "b": 0.5}, Seeds(documents={}), replace(RULES, hop_parents=1))
     assert [(one.doc_id, one.value, one.raw) for one in lower] == [("b", 0.25, 0.5), ("c", 0.5, 0.5)]
 
 
@@ -145,7 +147,7 @@ def test_one_of_many_links_says_less() -> None:
     """Of a page with six links each counts half where three count whole."""
     many = subgraph([link("a", target) for target in "bcdefg"])
     few = subgraph([link("a", target) for target in "bcd"])
-    rules, seeds = GraphRules(hop_fan=3), Seeds(documents={})
+    rules, seeds = replace(RULES, hop_fan=3), Seeds(documents={})
     assert set(values(forward_hop(many, {"a": 1.0}, seeds, rules)).values()) == {0.25}
     assert set(values(forward_hop(few, {"a": 1.0}, seeds, rules)).values()) == {0.5}
 
@@ -162,7 +164,9 @@ def test_a_session_is_worth_what_its_best_turns_are() -> None:
 
 def test_mass_flows_along_links_twice_as_much_as_against_them() -> None:
     graph = subgraph([link("a", "b"), link("c", "a")])
-    found = {one.doc_id: one for one in pagerank(graph, Seeds(documents={"a": 1.0}), GraphRules(rounds=1))}
+    found = {
+        one.doc_id: one for one in pagerank(graph, Seeds(documents={"a": 1.0}), replace(RULES, rounds=1))
+    }
     assert {doc_id: round(one.raw, 6) for doc_id, one in found.items()} == {
         "a": 0.3,
         "b": round(0.7 * 2 / 3, 6),
@@ -173,9 +177,9 @@ def test_mass_flows_along_links_twice_as_much_as_against_them() -> None:
 
 def test_half_of_a_documents_mass_goes_over_its_names_and_squared_scores_are_the_seeds() -> None:
     graph = subgraph([link("a", "b"), mention("a", COPPER), mention("c", COPPER)], {COPPER: 2})
-    one_round = pagerank(graph, Seeds(documents={"a": 1.0}), GraphRules(rounds=1))
+    one_round = pagerank(graph, Seeds(documents={"a": 1.0}), replace(RULES, rounds=1))
     assert {one.doc_id: round(one.raw, 6) for one in one_round} == {"a": 0.3, "b": 0.35}
-    lone = pagerank(subgraph([]), Seeds(documents={"a": 1.0, "b": 0.5}, named={"c": 0.5}), GraphRules())
+    lone = pagerank(subgraph([]), Seeds(documents={"a": 1.0, "b": 0.5}, named={"c": 0.5}), RULES)
     assert values(lone) == {"a": 1.0, "b": 0.25, "c": 0.5}
 
 
