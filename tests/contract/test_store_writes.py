@@ -84,7 +84,9 @@ async def test_a_row_of_every_index_comes_back_as_written(gate: Gate) -> None:
     for index, row in rows.items():
         (stored,) = await gate.get_many(index, [RowRef(principal=ADA, row_id="r")])
         expected = msgspec.to_builtins(row)
-        for left_out in {Index.DOCUMENTS: ("body", "name_text"), Index.CHUNKS: ("vector", "own_vector")}.get(index, ()):
+        for left_out in {Index.DOCUMENTS: ("body", "name_text"), Index.CHUNKS: ("vector", "own_vector")}.get(
+            index, ()
+        ):
             del expected[left_out]
         assert stored == StoredRow(row_id="r", source=expected, seq_no=0, primary_term=1, version=7)
 
