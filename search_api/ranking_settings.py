@@ -44,11 +44,11 @@ class GraphRanking(Section):
     walk_weight: GraphWeight = Field(0.0, description="Weight of the walk over links; 0: off.")
     entities_weight: GraphWeight = Field(0.0, description="Weight of hops over entities; 0: off.")
     neighbours_weight: GraphWeight = Field(0.0, description="Weight of equal tags, category, terms; 0: off.")
-    session_weight: GraphWeight = Field(0.1, description="Weight of the turns around a found turn.")
+    session_weight: GraphWeight = Field(0.0, description="Weight of the turns around a found turn; 0: off.")
     session_mates_weight: GraphWeight = Field(
-        0.5, description="Weight of a session's best turns for all of its."
+        1.0, description="Weight of a session's best turns for all of its."
     )
-    pagerank_weight: GraphWeight = Field(0.2, description="Weight of the random walk with restart.")
+    pagerank_weight: GraphWeight = Field(0.3, description="Weight of the random walk with restart.")
     hop_weight: GraphWeight = Field(1.0, description="Weight of the links of the best hits.")
     seeds: Cap = Field(_RULES.seeds, description="Hits from which the expansion starts.")
     edges_max: int = Field(_RULES.edges_max, ge=0, le=5_000, description="Edges read in one search.")
@@ -94,6 +94,10 @@ class GraphRanking(Section):
     session_link: Share = Field(_RULES.session_link, description="A next turn as a link (random walk).")
     rounds: int = Field(_RULES.rounds, ge=1, le=100, description="Rounds of the random walk.")
     pagerank_seeds: Few = Field(_RULES.pagerank_seeds, description="Hits from which it starts.")
+    mass_floor: Share = Field(
+        _RULES.mass_floor,
+        description="Mass from which on the heaviest document gets 1; below, the square of its share of this.",
+    )
     seed_power: float = Field(_RULES.seed_power, ge=0, le=10, description="Power of their recall scores.")
     named_mass: Weight = Field(_RULES.named_mass, description="Start at a named title.")
     name_mass: Weight = Field(_RULES.name_mass, description="Start at a named entity.")

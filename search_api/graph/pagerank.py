@@ -5,7 +5,7 @@ Pure. Arrays of numpy, one entry per edge and direction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ class Flow:
 
 
 def pagerank(subgraph: Subgraph, seeds: Seeds, rules: GraphRules) -> list[Reached]:
-    """raw: the document's mass after `rounds`; value: as a share of the heaviest document's. Sorted by id.
+    """raw: the document's mass after `rounds`; value: raw ÷ `mass_scale`. Sorted by id.
 
     Of a document's mass `link_share` goes over its links (backwards weaker by `backward`), the rest over its names,
     by idf and weight of the mention; of a document with one kind alone all goes over that. A name's mass goes over
@@ -47,12 +47,21 @@ def pagerank(subgraph: Subgraph, seeds: Seeds, rules: GraphRules) -> list[Reache
     of_documents = [
         (node, value) for node, value in zip(flow.nodes, mass.tolist(), strict=True) if not is_name(node)
     ]
-    most = max((value for _, value in of_documents), default=0.0)
+    scale = mass_scale((value for _, value in of_documents), rules)
     return [
-        Reached(doc_id=node, part="pagerank", value=value / most, raw=value)
+        Reached(doc_id=node, part="pagerank", value=value / scale, raw=value)
         for node, value in of_documents
         if value > 0
     ]
+
+
+def mass_scale(masses: Iterable[float], rules: GraphRules) -> float:
+    """What masses are divided by: max(heaviest, floor² ÷ heaviest). So the heaviest gives min(1, heaviest ÷ floor)².
+
+    A walk that gathers nowhere started at many things and at nothing in particular: it says little of the question.
+    """
+    heaviest = max(masses, default=0.0)
+    return max(heaviest, rules.mass_floor**2 / heaviest) if heaviest else 1.0
 
 
 def restart_mass(subgraph: Subgraph, seeds: Seeds, rules: GraphRules) -> dict[str, float]:

@@ -15,7 +15,7 @@ from search_api.graph.kinds import GRAPH_PARTS, GraphPart
 from search_api.graph.model import Reached, SeedRow, Seeds, Subgraph
 from search_api.graph.named import named
 from search_api.graph.neighbours import neighbours
-from search_api.graph.pagerank import pagerank
+from search_api.graph.pagerank import mass_scale, pagerank
 from search_api.graph.rules import GraphRules
 from search_api.graph.session import session
 from search_api.graph.session_mates import session_mates
@@ -30,7 +30,7 @@ from search_api.retrieval.stages import StageRecord, with_evidence
 
 #: Names of the rules that brought a value to 0..1.
 VALUE_RULE: Final = "min(1,value)"
-MASS_RULE: Final = "mass/heaviest"
+MASS_RULE: Final = "mass/max(heaviest,floor^2/heaviest)"
 HOP_RULE: Final = "value-own share"
 #: Of all that the recall scores and the graph's parts so far give.
 _Totals = dict[str, float]
@@ -62,7 +62,7 @@ class GraphRun:
     shares: Mapping[str, float] = field(default_factory=dict)
     reached: Mapping[GraphPart, Mapping[str, Reached]] = field(default_factory=dict)
     #: What the random walk's masses were divided by.
-    heaviest: float = 0.0
+    mass_scale: float = 0.0
     records: Sequence[StageRecord] = ()
 
 
@@ -139,11 +139,11 @@ def run_parts(run: GraphRun, fused: Sequence[Candidate]) -> GraphRun:
                 ms=spent,
             )
         )
-    heaviest = max((one.raw for one in reached.get("pagerank", {}).values()), default=0.0)
+    scale = mass_scale((one.raw for one in reached.get("pagerank", {}).values()), run.rules)
     weights = {
         part: weight * run.unit * (most if part == "hop" else 1.0) for part, weight in run.asked.items()
     }
-    return replace(run, reached=reached, weights=weights, shares=shares, records=records, heaviest=heaviest)
+    return replace(run, reached=reached, weights=weights, shares=shares, records=records, mass_scale=scale)
 
 
 def standing_run(run: GraphRun, versions: Mapping[str, int | None], fused: Sequence[Candidate]) -> GraphRun:
@@ -202,7 +202,7 @@ def _with_evidence(run: GraphRun, candidate: Candidate) -> Candidate:
 def _evidence(part: GraphPart, reached: Reached, run: GraphRun) -> Evidence:
     rule, scale = VALUE_RULE, 0.0
     if part == "pagerank":
-        rule, scale = MASS_RULE, run.heaviest
+        rule, scale = MASS_RULE, run.mass_scale
     elif part == "hop":
         rule, scale = HOP_RULE, run.shares.get(reached.doc_id, 0.0)
     return Evidence(

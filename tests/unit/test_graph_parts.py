@@ -249,3 +249,12 @@ def test_a_long_chain_is_walked_no_further_than_its_depth() -> None:
         "d0002": 0.5,
         "d0003": 0.25,
     }
+
+
+def test_mass_that_gathers_nowhere_is_not_lifted_to_1() -> None:
+    """Twenty starts alike and no way on: each has a twentieth of the mass."""
+    seeds = Seeds(documents={f"d{n:02}": 0.5 for n in range(20)})
+    assert [one.value for one in pagerank(subgraph([]), seeds, replace(RULES, mass_floor=0.2))] == [
+        pytest.approx(0.25**2)
+    ] * 20
+    assert [one.value for one in pagerank(subgraph([]), seeds, replace(RULES, mass_floor=0.0))] == [1.0] * 20
