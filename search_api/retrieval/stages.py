@@ -65,10 +65,10 @@ def weigh(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
     get = ranking.weights.get
     found: list[Candidate] = []
     for candidate in candidates:
-        weighed = [
-            e if e.part == EXACT else replace(e, weight=get((e.leg, e.part), 0.0)) for e in candidate.evidence
-        ]
-        found.append(replace(candidate, evidence=tuple(weighed)))
+        weighed: tuple[Evidence, ...] = ()
+        for e in candidate.evidence:
+            weighed += (e if e.part == EXACT else replace(e, weight=get((e.leg, e.part), 0.0)),)
+        found.append(replace(candidate, evidence=weighed))
     return found
 
 
@@ -88,7 +88,7 @@ def fuse(candidates: Candidates, _ranking: Ranking) -> list[Candidate]:
 
 def _alone(candidate: Candidate) -> Candidate:
     """As `_fused`: most documents are found once."""
-    total = scores.total((candidate.evidence[0].contribution,))
+    total = candidate.evidence[0].contribution
     facts = candidate.document or candidate.facts
     return replace(candidate, facts=facts, recall_score=total, score=total)
 
