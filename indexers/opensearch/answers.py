@@ -87,7 +87,8 @@ def seen_row(ref: RowRef, doc: dict[str, Any], fields: Sequence[str] | None) -> 
     if not doc["found"] or not may_see(ref.principal, doc["_source"]):
         return None
     if fields is not None:
-        doc["_source"] = {name: value for name, value in doc["_source"].items() if name in fields}
+        source = doc["_source"]
+        doc["_source"] = {name: source[name] for name in fields if name in source}
     return stored_row(doc)
 
 

@@ -193,7 +193,8 @@ def inner_product(score: float) -> float:
 
 def _finite(hit: SearchHit) -> float:
     """A score that is none counts as the lowest, with a warning."""
-    if hit.score is None or not math.isfinite(hit.score):
+    score = hit.score
+    if score is None or not math.isfinite(score):
         log.warning("search.score_refused", row_id=hit.row_id)
         return 0.0
-    return hit.score
+    return score

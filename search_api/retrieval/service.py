@@ -146,9 +146,9 @@ class SearchService:
         showing: _Showing,
     ) -> list[HitAnswer]:
         """As the page has them: the look-up may have changed scores since their files (`read`) began to be read."""
-        others = self._excerpts([c for c in shown if c.doc_id not in read], showing.words)
-        known, more = await asyncio.gather(reading, others)
-        texts = {**more, **known}
+        # `reading` goes on by itself meanwhile.
+        texts = await self._excerpts([c for c in shown if c.doc_id not in read], showing.words)
+        texts |= await reading
         return [self._hit(candidate, texts[candidate.doc_id], showing) for candidate in shown]
 
     async def _excerpts(

@@ -48,15 +48,16 @@ def keep_current(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
     """Drop rows of an older text than the newest known of their document, and what the filters refuse."""
     newest: dict[str, int] = {}
     for candidate in candidates:
+        doc_id = candidate.doc_id
         for evidence in candidate.evidence:
-            if evidence.version > newest.get(candidate.doc_id, 0):
-                newest[candidate.doc_id] = evidence.version
+            if evidence.version > newest.get(doc_id, 0):
+                newest[doc_id] = evidence.version
     newest |= {c.doc_id: c.document.version for c in candidates if c.document is not None}
+    allowed = ranking.allowed
     return [
         c
         for c in candidates
-        if (ranking.allowed is None or c.doc_id in ranking.allowed)
-        and _is_of_version(c, newest.get(c.doc_id, 0))
+        if (allowed is None or c.doc_id in allowed) and _is_of_version(c, newest.get(c.doc_id, 0))
     ]
 
 
