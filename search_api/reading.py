@@ -92,6 +92,8 @@ class VaultLibrary:
             return [self._worked(file, work, max_bytes) for file, work in part]
 
         run = asyncio.get_running_loop().run_in_executor
+        if 0 < len(jobs) <= FILES_A_JOB:
+            return await run(self._executor, read_and_work, jobs)
         parts = [jobs[start : start + FILES_A_JOB] for start in range(0, len(jobs), FILES_A_JOB)]
         done = await asyncio.gather(*(run(self._executor, read_and_work, part) for part in parts))
         return [found for part in done for found in part]

@@ -37,7 +37,10 @@ Name = TypeVar("Name", bound=Hashable)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Normalised:
-    """0..1 by id. `refused`: ids whose raw score was NaN, infinite or negative (a warning to count)."""
+    """0..1 by id, in the order of the raw scores.
+
+    `refused`: ids whose raw score was NaN, infinite or negative (a warning to count).
+    """
 
     scores: dict[str, float]
     refused: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 import msgspec
 
 from indexers.errors import RefusedRequest, Transient
-from indexers.opensearch.calls import GatedSearch, RowRef, SearchHit, SearchPage, StoredRow
+from indexers.opensearch.calls import PreparedSearch, RowRef, SearchHit, SearchPage, StoredRow
 from indexers.opensearch.connect import decoded, is_transient
 from indexers.opensearch.names import row_id_of
 from indexers.opensearch.visibility import may_see
@@ -48,7 +48,7 @@ class _Responses(msgspec.Struct, Generic[T], frozen=True):
     responses: T
 
 
-def search_pages(answer: bytes, searches: Sequence[GatedSearch]) -> list[SearchPage]:
+def search_pages(answer: bytes, searches: Sequence[PreparedSearch]) -> list[SearchPage]:
     """The answer of a multi-search, read in one go into the hits that each search names."""
     kinds = tuple(search.hit for search in searches)
     decoder = _decoder(kinds if len(set(kinds)) > 1 else kinds[:1])
@@ -87,7 +87,8 @@ def seen_row(ref: RowRef, doc: dict[str, Any], fields: Sequence[str] | None) -> 
     if not doc["found"] or not may_see(ref.principal, doc["_source"]):
         return None
     if fields is not None:
-        doc["_source"] = {name: value for name, value in doc["_source"].items() if name in fields}
+        source = doc["_source"]
+        doc["_source"] = {name: source[name] for name in fields if name in source}
     return stored_row(doc)
 
 

@@ -147,6 +147,14 @@ class GatedSearch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedSearch:
+    """A search with the principal's filter in it, as it is sent. Only the gate makes one (`Gate.prepare`)."""
+
+    lines: bytes
+    hit: type[SearchHit]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPage:
     hits: list[SearchHit]
     total: int

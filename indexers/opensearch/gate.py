@@ -20,6 +20,7 @@ from indexers.opensearch.calls import (
     BulkSent,
     GatedSearch,
     Observer,
+    PreparedSearch,
     RowAsked,
     RowRef,
     RowWrite,
@@ -48,6 +49,7 @@ __all__ = [
     "Gate",
     "GatedSearch",
     "Observer",
+    "PreparedSearch",
     "RowAsked",
     "RowRef",
     "RowWrite",
@@ -141,7 +143,11 @@ class Gate:
         sent = await self._writer.write([(n, w) for n, w in enumerate(writes) if n not in foreign])
         return [untouched(write) if n in foreign else sent[n] for n, write in enumerate(writes)]
 
-    async def search_many(self, searches: Sequence[GatedSearch]) -> list[SearchPage]:
+    def prepare(self, search: GatedSearch) -> PreparedSearch:
+        """For `search_many`: what can be done of a search while another part of the request is waited for."""
+        return self._reader.prepare(search)
+
+    async def search_many(self, searches: Sequence[GatedSearch | PreparedSearch]) -> list[SearchPage]:
         """All in one request. A shard that fails or times out fails the call: half an answer is none."""
         return await self._reader.search_many(searches)
 

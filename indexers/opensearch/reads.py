@@ -11,7 +11,7 @@ from opensearchpy import AsyncOpenSearch
 from indexers.domain.identity import Principal
 from indexers.errors import RefusedRequest, Transient
 from indexers.opensearch.answers import Shards, raise_error, require_whole, search_pages, seen_row, stored_row
-from indexers.opensearch.calls import GatedSearch, RowAsked, RowRef, SearchPage, StoredRow
+from indexers.opensearch.calls import GatedSearch, PreparedSearch, RowAsked, RowRef, SearchPage, StoredRow
 from indexers.opensearch.connect import request, request_bytes
 from indexers.opensearch.guard import guarded_body, guarded_query
 from indexers.opensearch.names import IndexNames, stored_id
@@ -73,19 +73,21 @@ class RowReader:
         docs = await self._retry.call(get_once)
         return [seen_row(one.ref, doc, one.fields) for one, doc in zip(asked, docs, strict=True)]
 
-    async def search_many(self, searches: Sequence[GatedSearch]) -> list[SearchPage]:
+    def prepare(self, search: GatedSearch) -> PreparedSearch:
+        tenant_id = search.principal.tenant_id
+        header = {"index": self._names.alias(search.index, tenant_id), "routing": tenant_id}
+        first = msgspec.json.encode(header | {"allow_partial_search_results": False})
+        second = msgspec.json.encode(guarded_body(search.body, search.principal))
+        return PreparedSearch(lines=b"%b\n%b\n" % (first, second), hit=search.hit)
+
+    async def search_many(self, searches: Sequence[GatedSearch | PreparedSearch]) -> list[SearchPage]:
         if not searches:
             return []
-        lines: list[bytes] = []
-        for search in searches:
-            tenant_id = search.principal.tenant_id
-            header = {"index": self._names.alias(search.index, tenant_id), "routing": tenant_id}
-            lines.append(msgspec.json.encode(header | {"allow_partial_search_results": False}))
-            lines.append(msgspec.json.encode(guarded_body(search.body, search.principal)))
-        body = b"\n".join(lines) + b"\n"
+        prepared = [s if isinstance(s, PreparedSearch) else self.prepare(s) for s in searches]
+        body = b"".join([search.lines for search in prepared])
 
         async def search_once() -> list[SearchPage]:
-            return search_pages(await request_bytes(self._client, "POST", "/_msearch", body=body), searches)
+            return search_pages(await request_bytes(self._client, "POST", "/_msearch", body=body), prepared)
 
         return await self._retry.call(search_once)
 

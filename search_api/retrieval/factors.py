@@ -6,7 +6,7 @@ never hide. A document that was named exactly takes no factor: it comes first, h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from operator import attrgetter
@@ -90,7 +90,7 @@ def inputs(name: str, candidate: Candidate, ranking: Ranking) -> dict[str, Any]:
         case "validity":
             return {"reason": invalid(facts, ranking.route.now), "factor": rules.validity_factor}
         case _:
-            return {"boosts": dict(_boosts(facts, ranking))}
+            return {"boosts": _boosts(facts, ranking)}
 
 
 def recomputed(name: str, given: Mapping[str, Any]) -> float:
@@ -156,7 +156,7 @@ def _boost(facts: Facts, ranking: Ranking) -> float:
     # Of a row of a chunk only its dates can be said: see `_boosts`.
     if not route.times and not (route.words and isinstance(facts, DocumentView)):
         return 1.0
-    boosts = dict(_boosts(facts, ranking))
+    boosts = _boosts(facts, ranking)
     return _lifted(boosts) if boosts else 1.0
 
 
@@ -167,20 +167,22 @@ def _lifted(boosts: Mapping[str, float]) -> float:
     return value
 
 
-def _boosts(facts: Facts, ranking: Ranking) -> Iterator[tuple[str, float]]:
+def _boosts(facts: Facts, ranking: Ranking) -> dict[str, float]:
     """What the query says of the document. Rows of chunks know no tags: what only a vector found has no such boost."""
     route, rules = ranking.route, ranking.rules
+    boosts: dict[str, float] = {}
     if isinstance(facts, DocumentView):
         if rules.tag_boost and _says_any(route, facts.tags):
-            yield "tags", rules.tag_boost
+            boosts["tags"] = rules.tag_boost
         if rules.category_boost and facts.category and route.says(facts.category):
-            yield "category", rules.category_boost
+            boosts["category"] = rules.category_boost
         if rules.agent_boost and route.says(facts.agent_id):
-            yield "agent", rules.agent_boost
+            boosts["agent"] = rules.agent_boost
     if rules.time_boost and route.times:
         dates = [d for d in (moment(facts.created_at), moment(facts.updated_at)) if d is not None]
         if any(time.holds(date) for time in route.times for date in dates):
-            yield "time", rules.time_boost
+            boosts["time"] = rules.time_boost
+    return boosts
 
 
 def _says_any(route: Route, tags: Sequence[str]) -> bool:

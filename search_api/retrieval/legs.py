@@ -39,6 +39,17 @@ log = structlog.get_logger()
 
 TextLeg = Literal["documents", "session_summaries"]
 Search = tuple[TextLeg, Literal["keyword", "vector"]] | Literal["mentions", "names", "named", "count"]
+#: In the order in which they are sent.
+SEARCHES: Final[tuple[Search, ...]] = (
+    ("documents", "keyword"),
+    ("documents", "vector"),
+    ("session_summaries", "keyword"),
+    ("session_summaries", "vector"),
+    "mentions",
+    "names",
+    "count",
+    "named",
+)
 TEXT_LEGS: Final[tuple[TextLeg, ...]] = ("documents", "session_summaries")
 
 
@@ -51,8 +62,6 @@ class Asked:
     names: Names
     filters: SearchFilters
     parts: frozenset[Part]
-    #: Of the query, where the vector part is asked.
-    vector: Sequence[float] | None
     rules: RankingRules
 
 
@@ -84,7 +93,7 @@ def list_weights(rules: RankingRules, parts: frozenset[Part]) -> dict[LegPart, f
 def leg_searches(
     principal: Principal, asked: Asked, passing: Sequence[str] | None
 ) -> dict[Search, GatedSearch]:
-    """By name; `passing`: ids of the documents that pass the filters, where rows can't tell."""
+    """By name, all but `vector_searches`; `passing`: ids of documents that pass the filters, where rows can't tell."""
     searches: dict[Search, GatedSearch] = {}
 
     def add(name: Search, index: Index, body: dict[str, Any] | None, hit: type[SearchHit]) -> None:
@@ -92,17 +101,10 @@ def leg_searches(
             searches[name] = GatedSearch(principal=principal, index=index, body=body, hit=hit)
 
     weights = list_weights(asked.rules, asked.parts)
-    depth, near = asked.rules.candidates, asked.rules.vector_candidates
-    for leg in TEXT_LEGS:
-        summaries = leg == "session_summaries"
-        if not _may_hold(asked.filters, summaries=summaries):
-            continue
-        if weights.get((leg, "keyword")):
-            body = keyword_body(asked.query, asked.filters, size=depth, summaries=summaries)
-            add((leg, "keyword"), Index.DOCUMENTS, body, DocumentHit)
-        if weights.get((leg, "vector")) and asked.vector is not None and passing != ():
-            body = vector_body(asked.vector, asked.filters, size=near, doc_ids=passing, summaries=summaries)
-            add((leg, "vector"), Index.CHUNKS, body, ChunkHit)
+    depth = asked.rules.candidates
+    for leg in _asked_legs(asked, weights, "keyword"):
+        body = keyword_body(asked.query, asked.filters, size=depth, summaries=leg == "session_summaries")
+        add((leg, "keyword"), Index.DOCUMENTS, body, DocumentHit)
     if asked.names.entity_keys:
         if weights.get(("entities", "names")) and passing != ():
             body = mentions_body(asked.names, asked.filters, size=depth, doc_ids=passing)
@@ -110,6 +112,23 @@ def leg_searches(
         add("names", Index.ENTITIES, names_body(asked.names), NameHit)
         add("count", Index.DOCUMENTS, count_body(), SearchHit)
     add("named", Index.DOCUMENTS, named_body(asked.route, asked.names, asked.filters), DocumentHit)
+    return searches
+
+
+def vector_searches(
+    principal: Principal, asked: Asked, vector: Sequence[float], passing: Sequence[str] | None
+) -> dict[Search, GatedSearch]:
+    """By name, those for the query's vector."""
+    if passing == ():
+        return {}
+    weights, near = list_weights(asked.rules, asked.parts), asked.rules.vector_candidates
+    searches: dict[Search, GatedSearch] = {}
+    for leg in _asked_legs(asked, weights, "vector"):
+        summaries = leg == "session_summaries"
+        body = vector_body(vector, asked.filters, size=near, doc_ids=passing, summaries=summaries)
+        searches[leg, "vector"] = GatedSearch(
+            principal=principal, index=Index.CHUNKS, body=body, hit=ChunkHit
+        )
     return searches
 
 
@@ -134,6 +153,16 @@ def leg_candidates(
             found[leg, "vector"] = len(near.hits)
             candidates += [_vector_candidate(hit, leg, documents) for hit in near.hits]
     return candidates, found
+
+
+def _asked_legs(
+    asked: Asked, weights: Mapping[LegPart, float], part: Literal["keyword", "vector"]
+) -> list[TextLeg]:
+    return [
+        leg
+        for leg in TEXT_LEGS
+        if weights.get((leg, part)) and _may_hold(asked.filters, summaries=leg == "session_summaries")
+    ]
 
 
 def _may_hold(filters: SearchFilters, *, summaries: bool) -> bool:
@@ -164,7 +193,8 @@ def inner_product(score: float) -> float:
 
 def _finite(hit: SearchHit) -> float:
     """A score that is none counts as the lowest, with a warning."""
-    if hit.score is None or not math.isfinite(hit.score):
+    score = hit.score
+    if score is None or not math.isfinite(score):
         log.warning("search.score_refused", row_id=hit.row_id)
         return 0.0
-    return hit.score
+    return score

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import count
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Final
 
 from msgspec.structs import replace
@@ -19,8 +20,8 @@ PLACE_RULE: Final = f"{scores.RRF_K + 1}/({scores.RRF_K}+place)"
 #: Of a document that was named exactly: no list, nothing to bring to 0..1.
 EXACT: Final = "exact"
 
-#: By list: the name of its rule, and by the evidence's number its value and what it was divided by (or its place).
-Rules = dict[LegPart, tuple[str, Mapping[str, tuple[float, float]]]]
+#: By list: the name of its rule, and of each evidence in turn its value and what it was divided by (or its place).
+Rules = dict[LegPart, tuple[str, Iterator[tuple[float, float]]]]
 
 
 def normalise(candidates: Sequence[Candidate], ranking: Ranking) -> list[Candidate]:
@@ -29,19 +30,17 @@ def normalise(candidates: Sequence[Candidate], ranking: Ranking) -> list[Candida
         rules = _place_rules(candidates, lists)
     else:
         rules = {name: _score_rule(name, raw, ranking) for name, raw in lists.items()}
-    keys = map(str, count())
     found: list[Candidate] = []
     for candidate in candidates:
-        evidence: list[Evidence] = []
+        evidence: tuple[Evidence, ...] = ()
         for e in candidate.evidence:
-            key = next(keys)
             if e.part == EXACT:
-                evidence.append(e)
+                evidence += (e,)
             else:
-                name, by_number = rules[e.leg, e.part]
-                value, scale = by_number[key]
-                evidence.append(replace(e, normaliser=name, normalised=value, scale=scale))
-        found.append(replace(candidate, evidence=tuple(evidence)))
+                name, each = rules[e.leg, e.part]
+                value, scale = next(each)
+                evidence += (replace(e, normaliser=name, normalised=value, scale=scale),)
+        found.append(replace(candidate, evidence=evidence))
     return found
 
 
@@ -61,7 +60,7 @@ def recomputed(evidence: Evidence, *, cosine_floor: float) -> float:
 
 def _score_rule(
     name: LegPart, raw: Mapping[str, float], ranking: Ranking
-) -> tuple[str, Mapping[str, tuple[float, float]]]:
+) -> tuple[str, Iterator[tuple[float, float]]]:
     rules = ranking.rules
     if name[1] == "vector":
         rule, found = VECTOR_RULE, scores.normalise_vector(raw, cosine_floor=ranking.cosine_floor)
@@ -70,7 +69,7 @@ def _score_rule(
         rule, found = KEYWORD_RULE, scores.normalise_keyword(raw, floor=floor)
     else:
         rule, found = NAMES_RULE, scores.normalise_keyword(raw, floor=rules.names_floor)
-    return rule, {key: (value, found.scale) for key, value in found.scores.items()}
+    return rule, zip(found.scores.values(), repeat(found.scale))
 
 
 def _place_rules(candidates: Sequence[Candidate], lists: Mapping[LegPart, Mapping[str, float]]) -> Rules:
@@ -85,18 +84,17 @@ def _place_rules(candidates: Sequence[Candidate], lists: Mapping[LegPart, Mappin
         placed = scores.normalise_place(best).scores
         ordered = sorted(placed, key=lambda doc_id: scores.rank_key(placed[doc_id], doc_id))
         places = {doc_id: float(place) for place, doc_id in enumerate(ordered, start=1)}
-        rules[name] = (
-            PLACE_RULE,
-            {key: (placed[doc_id], places[doc_id]) for key, doc_id in doc_ids.items()},
-        )
+        rules[name] = PLACE_RULE, iter([(placed[doc_id], places[doc_id]) for doc_id in doc_ids.values()])
     return rules
 
 
 def _lists(candidates: Sequence[Candidate]) -> dict[LegPart, dict[str, float]]:
     """Raw scores by the evidence's number among all: a document may have many chunks."""
-    lists: dict[LegPart, dict[str, float]] = {}
-    every = [evidence for candidate in candidates for evidence in candidate.evidence]
-    for number, evidence in enumerate(every):
-        if evidence.part != EXACT:
-            lists.setdefault((evidence.leg, evidence.part), {})[str(number)] = evidence.raw
+    lists: defaultdict[LegPart, dict[str, float]] = defaultdict(dict)
+    number = 0
+    for candidate in candidates:
+        for evidence in candidate.evidence:
+            if evidence.part != EXACT:
+                lists[evidence.leg, evidence.part][str(number)] = evidence.raw
+            number += 1
     return lists

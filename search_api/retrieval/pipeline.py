@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from indexers.domain.identity import Principal
@@ -38,6 +38,20 @@ from search_api.retrieval.stages import FUSION, ORDER, rank, run_stages
 from search_api.retrieval.steps import Steps
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A search whose vector is being made."""
+
+    principal: Principal
+    request: SearchRequest
+    rules: RankingRules
+    weights: Mapping[LegPart, float]
+    #: None: not asked for.
+    vector: asyncio.Future[Vectors] | None
+    #: Whether it was known; None without one.
+    cached: bool | None
+
+
 class Retrieval:
     def __init__(
         self,
@@ -59,19 +73,28 @@ class Retrieval:
     def model_id(self) -> str:
         return self._vectors.embedder.model_id
 
-    async def find(
-        self, principal: Principal, request: SearchRequest, rules: RankingRules, now: datetime
-    ) -> Found:
-        steps = Steps(self._metrics)
+    def begin(self, principal: Principal, request: SearchRequest, rules: RankingRules) -> Begun:
+        """The query's vector is made from here on, whatever is done meanwhile."""
         weights = list_weights(rules, frozenset(request.parts))
+        wants_vector = any(part == "vector" and share for (_, part), share in weights.items())
+        vector, cached = self._vector(principal, request) if wants_vector else (None, None)
+        return Begun(
+            principal=principal, request=request, rules=rules, weights=weights, vector=vector, cached=cached
+        )
+
+    async def find(self, begun: Begun, now: datetime) -> Found:
+        principal, request, rules, weights = begun.principal, begun.request, begun.rules, begun.weights
+        steps = Steps(self._metrics)
         with steps.timed("filter"):
             passing = await self._recall.passing(principal, request.parts, request.filters)
             steps.round_trips += passing.mode != "none"
-        wants_vector = any(part == "vector" and share for (_, part), share in weights.items())
+        # Read while the vector is made: the model leaves the interpreter to others.
+        asked = _asked(request, rules, now)
+        prepared = self._recall.prepare(principal, asked, passing)
         with steps.timed("embed"):
-            asked, cached = await self._read_query(principal, request, rules, now, wants_vector=wants_vector)
+            vector = None if begun.vector is None else (await begun.vector).tolist()
         with steps.timed("recall"):
-            recalled = await self._recall.recall(principal, asked, passing)
+            recalled = await self._recall.recall(principal, asked, passing, prepared, vector)
             steps.round_trips += recalled.round_trips
         ranking = self._ranking(weights, asked, recalled)
         fused, before = run_stages(recalled.candidates, ranking, FUSION)
@@ -86,7 +109,7 @@ class Retrieval:
             ranking=ranking,
             passing=passing,
             recalled=recalled,
-            cached=cached,
+            cached=begun.cached,
             steps=steps,
             look_up=LookUp(self._gate, principal, steps),
             fused=fused,
@@ -96,21 +119,6 @@ class Retrieval:
             before=before if run is None else [*before, *run.records],
             order=order,
         )
-
-    async def _read_query(
-        self,
-        principal: Principal,
-        request: SearchRequest,
-        rules: RankingRules,
-        now: datetime,
-        *,
-        wants_vector: bool,
-    ) -> tuple[Asked, bool | None]:
-        """What the query says, with its vector where one is wanted, and whether that was known."""
-        making, cached = self._vector(principal, request) if wants_vector else (None, None)
-        # Read while the vector is made: the model leaves the interpreter to others.
-        asked = _asked(request, rules, now)
-        return asked if making is None else replace(asked, vector=(await making).tolist()), cached
 
     def _ranking(self, weights: Mapping[LegPart, float], asked: Asked, recalled: Recalled) -> Ranking:
         return Ranking(
@@ -158,7 +166,6 @@ class Retrieval:
 
 
 def _asked(request: SearchRequest, rules: RankingRules, now: datetime) -> Asked:
-    """Without the query's vector."""
     parts = frozenset(request.parts)
     return Asked(
         query=request.query,
@@ -166,7 +173,6 @@ def _asked(request: SearchRequest, rules: RankingRules, now: datetime) -> Asked:
         names=names_in(request.query) if {"names", "graph"} & parts else Names(),
         filters=request.filters,
         parts=parts,
-        vector=None,
         rules=rules,
     )
 

@@ -7,12 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from indexers.domain.identity import Principal
-from indexers.opensearch.gate import Gate, GatedSearch, SearchPage
+from indexers.opensearch.gate import Gate, GatedSearch, PreparedSearch, SearchPage
 from indexers.opensearch.rows import Index
 from search_api.models import Part
 from search_api.requests import SearchFilters
 from search_api.retrieval.candidates import Candidate, DocumentView, LegPart, SaidName
-from search_api.retrieval.legs import Asked, Search, leg_candidates, leg_searches, named_rows
+from search_api.retrieval.legs import (
+    SEARCHES,
+    Asked,
+    Search,
+    leg_candidates,
+    leg_searches,
+    named_rows,
+    vector_searches,
+)
 from search_api.retrieval.naming import (
     Node,
     exact_candidate,
@@ -25,6 +33,7 @@ from search_api.retrieval.queries import matching_ids_body, needs_documents, whi
 
 #: How the vector part got filtered: by nothing but scope, by the ids of all that pass, or afterwards.
 FilterMode = Literal["none", "ids", "afterwards"]
+Prepared = Mapping[Search, PreparedSearch]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +79,29 @@ class Recall:
             return Passing(mode="afterwards")
         return Passing(mode="ids", doc_ids=tuple(hit.row_id for hit in page.hits))
 
-    async def recall(self, principal: Principal, asked: Asked, passing: Passing) -> Recalled:
+    def prepare(self, principal: Principal, asked: Asked, passing: Passing) -> Prepared:
+        """The searches that need no vector: made while it is."""
         searches = leg_searches(principal, asked, passing.doc_ids)
-        answers = await self._gate.search_many(list(searches.values()))
-        pages: dict[Search, SearchPage] = dict(zip(searches, answers, strict=True))
+        return {name: self._gate.prepare(search) for name, search in searches.items()}
+
+    async def recall(
+        self,
+        principal: Principal,
+        asked: Asked,
+        passing: Passing,
+        prepared: Prepared,
+        vector: Sequence[float] | None,
+    ) -> Recalled:
+        searches: dict[Search, GatedSearch | PreparedSearch] = dict(prepared)
+        if vector is not None:
+            searches |= vector_searches(principal, asked, vector, passing.doc_ids)
+        names = [name for name in SEARCHES if name in searches]
+        answers = await self._gate.search_many([searches[name] for name in names])
+        return await self._read(principal, asked, passing, dict(zip(names, answers, strict=True)))
+
+    async def _read(
+        self, principal: Principal, asked: Asked, passing: Passing, pages: Mapping[Search, SearchPage]
+    ) -> Recalled:
         views = named_rows(pages)
         candidates, found = leg_candidates(pages, views)
         total = pages["count"].total if "count" in pages else 0

@@ -84,7 +84,8 @@ class SearchService:
         """The first page of `search` without its excerpts; errors as there."""
         with self._metrics.search_seconds.labels(mode=_mode(request)).time():
             size, rules = self._page_size(request), self.rules_for(principal, request)
-            found = await self._retrieval.find(principal, request, rules, self._now(None))
+            begun = self._retrieval.begin(principal, request, rules)
+            found = await self._retrieval.find(begun, self._now(None))
             page = await cut_page(found, None, size)
             count_search(self._metrics, found, page)
             return RankedPage(
@@ -97,13 +98,14 @@ class SearchService:
 
     async def _search(self, principal: Principal, request: SearchRequest) -> SearchAnswer:
         size, rules = self._page_size(request), self.rules_for(principal, request)
-        list_name = _list_name(principal, request, rules)
+        begun = self._retrieval.begin(principal, request, rules)
+        list_name, words = _list_name(principal, request, rules), QueryWords.of(request.query)
         after = _position(request.cursor, list_name)
         now = self._now(after)
-        found = await self._retrieval.find(principal, request, rules, now)
+        found = await self._retrieval.find(begun, now)
         # Most of these are on the page whatever the look-up finds: their files can be read meanwhile.
         near = [c for c in behind(found.known, after)[:size] if is_stood_by(c)]
-        showing = _Showing(found=found, words=QueryWords.of(request.query))
+        showing = _Showing(found=found, words=words)
         reading = asyncio.ensure_future(self._excerpts(near, showing.words))
         try:
             page = await cut_page(found, after, size)
@@ -144,9 +146,9 @@ class SearchService:
         showing: _Showing,
     ) -> list[HitAnswer]:
         """As the page has them: the look-up may have changed scores since their files (`read`) began to be read."""
-        others = self._excerpts([c for c in shown if c.doc_id not in read], showing.words)
-        known, more = await asyncio.gather(reading, others)
-        texts = {**more, **known}
+        # `reading` goes on by itself meanwhile.
+        texts = await self._excerpts([c for c in shown if c.doc_id not in read], showing.words)
+        texts |= await reading
         return [self._hit(candidate, texts[candidate.doc_id], showing) for candidate in shown]
 
     async def _excerpts(

@@ -48,15 +48,16 @@ def keep_current(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
     """Drop rows of an older text than the newest known of their document, and what the filters refuse."""
     newest: dict[str, int] = {}
     for candidate in candidates:
+        doc_id = candidate.doc_id
         for evidence in candidate.evidence:
-            if evidence.version > newest.get(candidate.doc_id, 0):
-                newest[candidate.doc_id] = evidence.version
+            if evidence.version > newest.get(doc_id, 0):
+                newest[doc_id] = evidence.version
     newest |= {c.doc_id: c.document.version for c in candidates if c.document is not None}
+    allowed = ranking.allowed
     return [
         c
         for c in candidates
-        if (ranking.allowed is None or c.doc_id in ranking.allowed)
-        and _is_of_version(c, newest.get(c.doc_id, 0))
+        if (allowed is None or c.doc_id in allowed) and _is_of_version(c, newest.get(c.doc_id, 0))
     ]
 
 
@@ -65,10 +66,10 @@ def weigh(candidates: Candidates, ranking: Ranking) -> list[Candidate]:
     get = ranking.weights.get
     found: list[Candidate] = []
     for candidate in candidates:
-        weighed = [
-            e if e.part == EXACT else replace(e, weight=get((e.leg, e.part), 0.0)) for e in candidate.evidence
-        ]
-        found.append(replace(candidate, evidence=tuple(weighed)))
+        weighed: tuple[Evidence, ...] = ()
+        for e in candidate.evidence:
+            weighed += (e if e.part == EXACT else replace(e, weight=get((e.leg, e.part), 0.0)),)
+        found.append(replace(candidate, evidence=weighed))
     return found
 
 
@@ -88,7 +89,7 @@ def fuse(candidates: Candidates, _ranking: Ranking) -> list[Candidate]:
 
 def _alone(candidate: Candidate) -> Candidate:
     """As `_fused`: most documents are found once."""
-    total = scores.total((candidate.evidence[0].contribution,))
+    total = candidate.evidence[0].contribution
     facts = candidate.document or candidate.facts
     return replace(candidate, facts=facts, recall_score=total, score=total)
 
