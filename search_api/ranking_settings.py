@@ -135,11 +135,18 @@ class RankingRules(Section):
         KEYWORD_FLOOR, gt=0, le=1_000, description="BM25 scores are divided by max(best, floor)."
     )
     keyword_word_floor: float = Field(
-        2.5,
+        3.5,
         ge=0,
         le=1_000,
         description="That floor for each word of the query: what one word gives where it is found well. A list whose "
         "best holds few of the words (another language) is not lifted to 1.",
+    )
+    other_language_power: int = Field(
+        5,
+        ge=1,
+        le=20,
+        description="Power of a keyword score where document and query are of different languages: there only names "
+        "and loanwords can match. What holds all of the query's words keeps its 1; 1: off.",
     )
     names_floor: float = Field(
         1.0, gt=0, le=1_000, description="Scores of the entities leg are divided by max(best, floor)."

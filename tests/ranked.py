@@ -13,7 +13,13 @@ from search_api.retrieval.candidates import Candidate, DocumentView, Evidence, F
 from search_api.retrieval.graphing import HOP_RULE, MASS_RULE, VALUE_RULE
 from search_api.retrieval.legs import list_weights
 from search_api.retrieval.naming import exact_candidate
-from search_api.retrieval.normalising import KEYWORD_RULE, NAMES_RULE, PLACE_RULE, VECTOR_RULE
+from search_api.retrieval.normalising import (
+    KEYWORD_RULE,
+    NAMES_RULE,
+    OTHER_LANGUAGE_RULE,
+    PLACE_RULE,
+    VECTOR_RULE,
+)
 from search_api.retrieval.router import Route, route
 
 NOW = datetime(2031, 4, 9, 15, tzinfo=UTC)
@@ -84,8 +90,10 @@ def exact(doc_id: str, **changes: Any) -> Candidate:
     return exact_candidate(document(doc_id, **changes))
 
 
-def ranking(query: str | None = None, *, now: datetime = NOW, **rules: Any) -> Ranking:
-    """Of all parts; `query`: what the router reads."""
+def ranking(
+    query: str | None = None, *, now: datetime = NOW, language: str | None = None, **rules: Any
+) -> Ranking:
+    """Of all parts; `query`: what the router reads; `language`: of the query."""
     made = RankingRules(**rules)
     return Ranking(
         rules=made,
@@ -93,6 +101,7 @@ def ranking(query: str | None = None, *, now: datetime = NOW, **rules: Any) -> R
         cosine_floor=COSINE_FLOOR,
         source_ranks=SOURCE_RANKS,
         route=Route(now=now) if query is None else route(query, now),
+        language=language,
     )
 
 
@@ -103,8 +112,9 @@ def _normalised(reason: dict[str, Any], cosine_floor: float) -> Any:
             return 61 / (60 + scale)
         case rule if rule == VECTOR_RULE:
             return min(max((raw - cosine_floor) / (1 - cosine_floor), 0.0), 1.0) / scale
-        case rule if rule in (KEYWORD_RULE, NAMES_RULE, MASS_RULE):
-            return max(raw, 0.0) / scale
+        case rule if rule in (KEYWORD_RULE, NAMES_RULE, MASS_RULE) or rule.startswith(OTHER_LANGUAGE_RULE):
+            power = int(rule.rpartition("^")[2]) if rule.startswith(OTHER_LANGUAGE_RULE) else 1
+            return (max(raw, 0.0) / scale) ** power
         case rule if rule == VALUE_RULE:
             return min(1.0, raw)
         case rule if rule == HOP_RULE:

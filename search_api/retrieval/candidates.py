@@ -58,6 +58,7 @@ class DocumentView(Facts, frozen=True, kw_only=True, gc=False):
     category: str | None = None
     terms: list[str] = []
     health_reasons: list[str] = []
+    language: str | None = None
 
     @classmethod
     def from_source(cls, source: Mapping[str, Any]) -> DocumentView:
@@ -182,6 +183,8 @@ class Ranking:
     route: Route
     #: Words of the query that the keyword parts asked for.
     words: int = 0
+    #: Of the query, as `queries.language_of` tells it; None: it can't be told.
+    language: str | None = None
     #: Documents that pass the request's filters; None: the recall has filtered already.
     allowed: frozenset[str] | None = None
 

@@ -21,6 +21,8 @@ from search_api.retrieval.router import Route
 #: More than all other evidence can give: shares add up to 1, the graph's parts give at most 3 each, `hop` three times
 #: the best sum, and four boosts half as much again each. So such a hit stands before every other.
 EXACT_WEIGHT: Final = 1_000.0
+#: A little less: a cosine that wasn't brought to 0..1 (the stage is off) may be negative and takes away from the sum.
+_EXACT_FROM: Final = EXACT_WEIGHT - 10
 #: In the order of multiplication; the stages of the same names.
 FACTORS: Final = ("health", "source", "recency", "validity", "boost")
 _DAY_SECONDS: Final = 86_400.0
@@ -32,7 +34,7 @@ def factor(name: str, candidate: Candidate, ranking: Ranking) -> float:
 
 def is_exact(candidate: Candidate) -> bool:
     """It was named exactly: nothing else gives so much."""
-    return candidate.recall_score >= EXACT_WEIGHT
+    return candidate.recall_score >= _EXACT_FROM
 
 
 def apply_factor(name: str, candidates: Sequence[Candidate], ranking: Ranking) -> list[Candidate]:
@@ -47,7 +49,7 @@ def apply_factor(name: str, candidates: Sequence[Candidate], ranking: Ranking) -
     for candidate in candidates:
         facts = candidate.facts
         # As `is_exact`: this runs for every candidate and factor.
-        if facts is None or candidate.recall_score >= EXACT_WEIGHT:
+        if facts is None or candidate.recall_score >= _EXACT_FROM:
             found.append(candidate)
             continue
         said = read(facts)

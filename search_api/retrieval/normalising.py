@@ -17,6 +17,8 @@ KEYWORD_RULE: Final = "bm25/max(best,floor)"
 VECTOR_RULE: Final = "(cosine-floor)/(1-floor)/max(best,floor)"
 NAMES_RULE: Final = "idf*weight/max(best,floor)"
 PLACE_RULE: Final = f"{scores.RRF_K + 1}/({scores.RRF_K}+place)"
+#: Of a document in another language than the query's: rule and power.
+OTHER_LANGUAGE_RULE: Final = f"({KEYWORD_RULE})^"
 #: Of a document that was named exactly: no list, nothing to bring to 0..1.
 EXACT: Final = "exact"
 
@@ -39,6 +41,8 @@ def normalise(candidates: Sequence[Candidate], ranking: Ranking) -> list[Candida
             else:
                 name, each = rules[e.leg, e.part]
                 value, scale = next(each)
+                if name is KEYWORD_RULE and _is_of_other_language(candidate, ranking):
+                    name, value = _in_other_language(value, ranking)
                 evidence += (replace(e, normaliser=name, normalised=value, scale=scale),)
         found.append(replace(candidate, evidence=evidence))
     return found
@@ -54,8 +58,23 @@ def recomputed(evidence: Evidence, *, cosine_floor: float) -> float:
             return min(max(lifted, 0.0), 1.0) / evidence.scale
         case rule if rule in (KEYWORD_RULE, NAMES_RULE):
             return max(evidence.raw, 0.0) / evidence.scale
+        case rule if rule.startswith(OTHER_LANGUAGE_RULE):
+            power = int(rule.removeprefix(OTHER_LANGUAGE_RULE))
+            return float((max(evidence.raw, 0.0) / evidence.scale) ** power)
         case _:
             return evidence.raw
+
+
+def _is_of_other_language(candidate: Candidate, ranking: Ranking) -> bool:
+    """Both must be known: of a mixture of languages nothing is said."""
+    asked, row = ranking.language, candidate.document
+    return asked is not None and row is not None and row.language is not None and row.language != asked
+
+
+def _in_other_language(value: float, ranking: Ranking) -> tuple[str, float]:
+    """Few of a query's words can stand in such a text, so its best match is no good one unless it holds nearly all."""
+    power = ranking.rules.other_language_power
+    return (KEYWORD_RULE, value) if power == 1 else (f"{OTHER_LANGUAGE_RULE}{power}", value**power)
 
 
 def _score_rule(

@@ -30,7 +30,7 @@ from search_api.retrieval.graphing import (
 )
 from search_api.retrieval.legs import Asked, list_weights
 from search_api.retrieval.look_up import LookUp
-from search_api.retrieval.queries import fit_words, telling_words
+from search_api.retrieval.queries import fit_words, language_of, telling_words
 from search_api.retrieval.query_vectors import QueryVectors
 from search_api.retrieval.recall import Recall, Recalled
 from search_api.retrieval.router import Names, Route, names_in, route
@@ -121,13 +121,15 @@ class Retrieval:
         )
 
     def _ranking(self, weights: Mapping[LegPart, float], asked: Asked, recalled: Recalled) -> Ranking:
+        words = telling_words(fit_words(asked.query).text)
         return Ranking(
             rules=asked.rules,
             weights=weights,
             cosine_floor=self._vectors.embedder.cosine_floor,
             source_ranks=self._source_ranks,
             route=asked.route,
-            words=len(telling_words(fit_words(asked.query).text)),
+            words=len(words),
+            language=language_of(words),
             allowed=recalled.allowed,
         )
 

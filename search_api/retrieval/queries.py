@@ -10,7 +10,7 @@ from typing import Any
 
 from indexers.domain.frontmatter import normalise_tag
 from indexers.domain.names import fold
-from indexers.domain.prose import is_stop_word
+from indexers.domain.prose import is_stop_word, language
 from indexers.opensearch.templates import VECTOR_FIELD
 from indexers.opensearch.visibility import Query, living
 from search_api.requests import SearchFilters
@@ -24,6 +24,8 @@ TIE_BREAKER = 0.3
 CODE_FIELDS = ("title.code^3", "aliases.code^2", "path.code", "body.code")
 CODE_BOOST = 10.0
 CODES_MAX = 10
+#: Telling words from which on the language of a query is told.
+LANGUAGE_WORDS = 3
 _CODE = re.compile(r"[A-Za-z0-9_]+(?:[-._/:@#+][A-Za-z0-9_]+)*")
 _CODE_MARK = re.compile(r"[A-Za-z][-._/:@#+]*\d|\d[-._/:@#+]*[A-Za-z]|\w_\w|\w[.:@#]\w")
 #: A search may hold 1,024 clauses; a term makes one per field. What is left over is for the filters.
@@ -92,6 +94,11 @@ def telling_words(text: str) -> list[str]:
     """Without stop words, unless there is nothing else."""
     words = text.split()
     return [word for word in words if not is_stop_word(fold(_EDGES.sub("", word)))] or words
+
+
+def language_of(words: Sequence[str]) -> str | None:
+    """Of a query's telling words, as a note's language is told; a code or a name alone is of none."""
+    return language(words) if len(words) >= LANGUAGE_WORDS else None
 
 
 def codes_of(text: str) -> tuple[str, ...]:

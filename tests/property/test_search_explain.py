@@ -40,6 +40,7 @@ ROW = st.fixed_dictionaries(
         "tags": st.sampled_from([["ops"], ["team/ferry"], []]),
         "category": st.sampled_from([None, "harbour"]),
         "agent_id": st.sampled_from(["ada", "ben"]),
+        "language": st.sampled_from([None, "en", "ko", "other"]),
     },
 )
 
@@ -77,7 +78,13 @@ OFF = st.lists(
 )
 QUERIES = st.sampled_from(["the ferry #ops of ada", "harbour in 2030", "yesterday", "nothing"])
 CONFIGURATIONS = st.fixed_dictionaries(
-    {}, optional={**NUMBERS, "fusion": st.sampled_from(["weighted", "rrf"]), "stages_off": OFF.map(tuple)}
+    {},
+    optional={
+        **NUMBERS,
+        "fusion": st.sampled_from(["weighted", "rrf"]),
+        "stages_off": OFF.map(tuple),
+        "other_language_power": st.integers(1, 20),
+    },
 )
 
 
@@ -97,9 +104,11 @@ ROWLESS: dict[str, Any] = {
 
 
 @settings(deadline=None)
-@given(CANDIDATES, CONFIGURATIONS, QUERIES)
-def test_explain_gives_the_score_exactly(found: list[Candidate], rules: dict[str, Any], query: str) -> None:
-    used = ranking(query, **rules)
+@given(CANDIDATES, CONFIGURATIONS, QUERIES, st.sampled_from([None, "en", "ko"]))
+def test_explain_gives_the_score_exactly(
+    found: list[Candidate], rules: dict[str, Any], query: str, language: str | None
+) -> None:
+    used = ranking(query, language=language, **rules)
     ranked, _ = run_stages(found, used)
     assert [(-c.score, c.doc_id) for c in ranked] == sorted((-c.score, c.doc_id) for c in ranked)
     for candidate in ranked:
@@ -110,6 +119,14 @@ def test_explain_gives_the_score_exactly(found: list[Candidate], rules: dict[str
             if any(reason["part"] == "exact" for reason in hit["reasons"])
             else [name for name in FACTORS if name not in used.rules.stages_off]
         )
+
+
+def test_an_exact_hit_stays_one_beside_a_negative_score_that_was_not_normalised() -> None:
+    used = ranking(health_floor=0.0, stages_off=("normalise",))
+    found = [exact("b", health=0.5), by_words("b", -1.0, health=0.5), by_vector("b", -1.0, health=0.5)]
+    [ranked], _ = run_stages(found, used)
+    assert shown(ranked, used)["factors"] == []
+    assert ranked.score == ranked.recall_score
 
 
 def test_the_bounds_of_the_settings_keep_exact_documents_first() -> None:

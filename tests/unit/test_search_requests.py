@@ -26,6 +26,7 @@ from search_api.retrieval.queries import (
     document_filters,
     fit_words,
     keyword_body,
+    language_of,
     telling_words,
     vector_body,
 )
@@ -144,6 +145,24 @@ def test_fitting_words_never_raises_and_only_leaves_out(text: str) -> None:
 def test_words_that_say_nothing_are_asked_for_only_alone() -> None:
     assert telling_words("Who owns the Tide?") == ["owns", "Tide?"]
     assert telling_words("Who is it?") == ["Who", "is", "it?"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("tide bridge rota", "en"),
+        ("조수 다리 당번", "ko"),
+        (unicodedata.normalize("NFD", "조수 다리 당번"), "ko"),
+        ("Obsidian Sync 설정 방법", "ko"),
+        ("дежурство по мосту", "other"),
+        ("INC-2047", None),
+        ("Mirela Voss", None),
+        ("1 2 3 4", None),
+        ("", None),
+    ],
+)
+def test_a_querys_language_is_told_from_three_words_on(query: str, expected: str | None) -> None:
+    assert language_of(query.split()) == expected
 
 
 def test_the_searches_have_the_same_depth_and_no_query_language() -> None:

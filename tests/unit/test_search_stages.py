@@ -229,6 +229,35 @@ def test_a_list_that_holds_few_words_of_a_query_is_not_lifted_for_being_the_best
     assert (of_one.score, of_four.score) == (0.5, 0.25)
 
 
+@pytest.mark.parametrize(
+    ("asked", "written", "expected"),
+    [
+        ("en", "ko", 0.5**5), ("ko", "en", 0.5**5), ("ko", "other", 0.5**5), ("en", "en", 0.5), ("ko", "ko", 0.5),
+        (None, "ko", 0.5), ("en", None, 0.5),
+    ],
+)  # fmt: skip
+def test_words_count_little_in_a_document_of_another_language_unless_it_holds_them_all(
+    asked: str | None, written: str | None, expected: float
+) -> None:
+    found = [by_words("a", 10.0, language=written), by_words("b", 5.0, language=written)]
+    values = {
+        power: [
+            c.evidence[0].normalised
+            for c in run_stages(
+                found, ranking(language=asked, other_language_power=power, **DOCUMENTS_ALONE)
+            )[0]
+        ]
+        for power in (1, 5)
+    }
+    assert values == {1: [1.0, 0.5], 5: [1.0, expected]}
+
+
+def test_a_place_in_a_list_is_of_no_language() -> None:
+    found = [by_words("a", 10.0, language="ko"), by_words("b", 5.0, language="ko")]
+    ranked, _ = run_stages(found, ranking(language="en", **DOCUMENTS_ALONE, fusion="rrf"))
+    assert [c.evidence[0].normaliser for c in ranked] == [PLACE_RULE, PLACE_RULE]
+
+
 def test_no_weights_at_all_are_equal_weights() -> None:
     none = ranking(**(DOCUMENTS_ALONE | {"keyword_weight": 0.0, "vector_weight": 0.0}))
     ranked, _ = run_stages([by_words("a", 9), by_vector("a", 0.99)], none)
