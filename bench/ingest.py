@@ -61,10 +61,11 @@ def direct_seconds(embedder: Embedder, notes: Sequence[Sequence[str]]) -> float:
     return time.perf_counter() - start
 
 
-def events(vault: Path, count: int, topic: str) -> list[OutgoingRecord]:
+def events(vault: Path, count: int, topic: str, *, start: int = 0) -> list[OutgoingRecord]:
+    """Notes `start` to `start + count` as the watcher tells of them."""
     clock = VersionClock()
     records: list[OutgoingRecord] = []
-    for number in range(count):
+    for number in range(start, start + count):
         raw = (vault / path(number)).read_bytes()
         change = FileChange(
             **new_event_fields(NAMESPACE),

@@ -124,7 +124,7 @@ class EntityExtractor(Protocol):
         ...
 
     def extract_each(self, calls: Iterable[ModelCall]) -> Iterator[list[list[Span]]]:
-        """`extract` of each call, in order, with the same answers: one call is made ready while the model runs another.
+        """`extract` of each call, in order, with the same answers: some are made ready while the model runs others.
 
         Takes calls a few ahead of the answers. Raises as `extract` does, after the answers before.
         """

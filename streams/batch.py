@@ -95,6 +95,26 @@ def split_by_bytes(records: Sequence[Record], max_bytes: int) -> Iterator[Sequen
         yield records[start:]
 
 
+class BatchSizes:
+    """Most records of the next batch: `first` after a quiet time, then twice as many from batch to batch, to `most`.
+
+    Of a burst later agents get the first records soon, while the rest costs the store little more than at once.
+    """
+
+    def __init__(self, *, first: int, most: int) -> None:
+        self._first = min(first, most)
+        self._most = most
+        self._next = self._first
+
+    def restart(self) -> None:
+        self._next = self._first
+
+    def next(self) -> int:
+        size = self._next
+        self._next = min(2 * size, self._most)
+        return size
+
+
 def poison_run(run: int, *, records: int, parked: int) -> int:
     """Dead letters since the last good record, after one more batch."""
     return run + parked if parked == records else 0

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from streams.batch import Poisoned, Record
+from streams.batch import BatchSizes, Poisoned, Record
 from streams.dlq import DeadLetters
 from streams.health import Liveness
 from streams.hold import Holder
@@ -23,7 +23,8 @@ class AgentSpec:
     """One agent: its name gives group and topics (`Topics.group`, `Topics.read_by` unless `reads` is given).
 
     `needs`: dependencies that must have answered once before /readyz says yes. `preparing`: batches that may be in
-    `prepare` at once; more than one where a model would else wait for the look-ups of the next batch.
+    `prepare` at once; more than one where a model would else wait for the look-ups of the next batch. `first_records`:
+    most records of the first batch after a quiet time (`BatchSizes`); None: as of any other.
     """
 
     name: str
@@ -34,6 +35,12 @@ class AgentSpec:
     needs: tuple[Dependency, ...] = ("opensearch",)
     reads: tuple[str, ...] = ()
     preparing: int = 1
+    first_records: int | None = None
+
+    @property
+    def batch_sizes(self) -> BatchSizes:
+        most = self.settings.batch_records
+        return BatchSizes(first=self.first_records or most, most=most)
 
     @property
     def group(self) -> str:

@@ -7,18 +7,20 @@ the only way that keeps the commit rule; concurrency stays 1; no exception may l
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import faust
 from faust.types import EventT
 
 from streams.assignor import EvenAssignor
-from streams.batch import Record, split_by_bytes
+from streams.batch import BatchSizes, Record, split_by_bytes
 from streams.connect import KafkaConnection
 from streams.context import AgentSpec
 from streams.fetch import use_short_waits
 from streams.pipeline import Pipeline
 
+#: So long without a batch, the next records are a new burst: the first of them go ahead (`BatchSizes`).
+QUIET_SECONDS: Final = 1.0
 OnAssigned = Callable[[Sequence[tuple[str, int]]], None]
 
 
@@ -47,9 +49,11 @@ def build_app(
     )
 
     async def agent(stream: Any) -> None:
-        settings = spec.settings
+        settings, sizes = spec.settings, spec.batch_sizes
         async for events in stream.noack_take(settings.batch_records, within=settings.batch_seconds):
-            await _feed(stream, events, feed, settings.batch_bytes)
+            if feed.idle_seconds > QUIET_SECONDS:
+                sizes.restart()
+            await _feed(stream, events, feed, sizes, settings.batch_bytes)
 
     app.agent(channel, name=spec.group, concurrency=1)(agent)
 
@@ -109,12 +113,16 @@ def record_of(event: EventT[Any]) -> Record:
     )
 
 
-async def _feed(stream: Any, events: Sequence[EventT[Any]], pipeline: Pipeline[Any], max_bytes: int) -> None:
+async def _feed(
+    stream: Any, events: Sequence[EventT[Any]], pipeline: Pipeline[Any], sizes: BatchSizes, max_bytes: int
+) -> None:
     at = 0
-    for records in split_by_bytes([record_of(event) for event in events], max_bytes):
-        own = events[at : at + len(records)]
-        at += len(records)
-        await pipeline.feed(records, _acknowledgement(stream, own))
+    while at < len(events):
+        wanted = events[at : at + sizes.next()]
+        for records in split_by_bytes([record_of(event) for event in wanted], max_bytes):
+            own = events[at : at + len(records)]
+            at += len(records)
+            await pipeline.feed(records, _acknowledgement(stream, own))
 
 
 def _acknowledgement(stream: Any, events: Sequence[EventT[Any]]) -> Callable[[], Awaitable[None]]:

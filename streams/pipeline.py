@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import sys
 import time
@@ -52,8 +53,14 @@ class Pipeline(Generic[P]):
         self._fed = 0
         self._idle = asyncio.Event()
         self._idle.set()
+        self._idle_since = -math.inf
         self._closing = False
         self._poison_run = 0
+
+    @property
+    def idle_seconds(self) -> float:
+        """For how long nothing has been in work; for ever, before the first batch."""
+        return time.perf_counter() - self._idle_since if self._idle.is_set() else 0.0
 
     async def feed(self, records: Sequence[Record], acknowledge: Acknowledge) -> None:
         """Returns when the next batch may be prepared: where one is at a time, when this is in its second stage."""
@@ -198,4 +205,5 @@ class Pipeline(Generic[P]):
         self._fed -= 1
         self._context.liveness.end()
         if not self._fed:
+            self._idle_since = time.perf_counter()
             self._idle.set()

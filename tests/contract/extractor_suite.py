@@ -6,6 +6,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import ClassVar
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from indexers.domain.entities.spans import LabelledSpan, select_flat
 from indexers.domain.entities.windows import split_words
+from indexers.extractors.base import LOT_WINDOWS, LOTS_AHEAD
 from indexers.extractors.factory import identify_extractor, load_extractor
 from indexers.ports import EntityExtractor, ModelCall, Span
 from indexers.settings import ExtractorSettings
@@ -183,6 +185,7 @@ class ExtractorConformance(ABC):
 
     def test_calls_in_a_row_are_answered_as_one_by_one(self, extractor: EntityExtractor) -> None:
         calls = [call_of(window, "", labels=labels) for window in WINDOWS for labels in (LABELS, LABELS[:2])]
+        calls += [call_of(window) for window in WINDOWS]
         calls[3:3] = [call_of("\n"), call_of(), call_of(*WINDOWS, labels=[])]
         alone = [extractor.extract(c.windows, c.prompts, threshold=c.threshold) for c in calls]
         assert [alone[4], alone[3], alone[5]] == [[], [[]], [[], [], [], []]]
@@ -200,18 +203,25 @@ class ExtractorConformance(ABC):
                 yield call_of(WINDOWS[0])
 
         answers = extractor.extract_each(calls())
+        for _ in range(LOT_WINDOWS):
+            next(answers)
+        first = list(range((1 + LOTS_AHEAD) * LOT_WINDOWS))
+        assert taken == first
         next(answers)
-        next(answers)
-        assert taken == [0, 1, 2, 3]
+        more = [*first, *range(len(first), len(first) + LOT_WINDOWS)]
+        assert taken == more
         del answers
         assert extractor.extract([WINDOWS[0]], LABELS, threshold=0.5)
-        assert taken == [0, 1, 2, 3]
+        assert taken == more
 
-    def test_a_refused_call_takes_no_answer_of_those_before_it(self, extractor: EntityExtractor) -> None:
+    @pytest.mark.parametrize("before", [0, 2, LOT_WINDOWS, 4 * LOT_WINDOWS + 1])
+    def test_a_refused_call_takes_no_answer_of_those_before_it(
+        self, extractor: EntityExtractor, before: int
+    ) -> None:
         good, bad = call_of(WINDOWS[0]), call_of(" ".join(["so"] * (extractor.max_words + 1)))
-        answers = extractor.extract_each([good, good, bad, good])
+        answers = extractor.extract_each([*[good] * before, bad, good])
         expected = extractor.extract(good.windows, good.prompts, threshold=good.threshold)
-        assert [next(answers), next(answers)] == [expected, expected]
+        assert list(islice(answers, before)) == [expected] * before
         with pytest.raises(ValueError, match="cut it first"):
             next(answers)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -59,6 +60,26 @@ async def test_batches_overlap_as_far_as_said_and_end_in_order(
         overlaps += all(in_stage.values())
     assert most == preparing
     assert overlaps > 0, "no batch was prepared while another was in the store"
+
+
+async def test_the_first_records_of_a_burst_go_ahead_and_the_batches_behind_them_grow(
+    echo_topics: EchoTopics, echo_worker: Start
+) -> None:
+    await echo_topics.send(VALUES)
+    worker = echo_worker({"first_records": 4}, batch_records=40)
+    await all_committed(echo_topics)
+    await asyncio.sleep(1.5)
+    await echo_topics.send(VALUES)
+    await all_committed(echo_topics, 200)
+    worker.terminate()
+    batches = [line["values"] for line in worker.steps("committed")]
+    assert [value for batch in batches for value in batch] == sorted(ALL) * 2
+    second = next(n for n in range(1, len(batches)) if batches[n][0] == min(ALL))
+    for burst in (batches[:second], batches[second:]):
+        # A batch is smaller where its records come in two fetches.
+        assert len(burst[0]) <= 4
+        assert all(len(batch) <= min(4 * 2**n, 40) for n, batch in enumerate(burst))
+    assert max(map(len, batches)) > 8
 
 
 @on_both

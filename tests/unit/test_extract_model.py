@@ -110,12 +110,17 @@ async def until(condition: Callable[[], bool]) -> None:
 def slow_model() -> Iterator[tuple[Slow, Model]]:
     slow = Slow()
     with ThreadPoolExecutor(max_workers=1) as executor, ThreadPoolExecutor(max_workers=1) as rules:
-        yield slow, Model(extractor=slow, executor=executor, rules=rules, batch_windows=None)
+        try:
+            yield slow, Model(extractor=slow, executor=executor, rules=rules, batch_windows=None)
+        finally:
+            # Else a test that fails waits for ever for its thread.
+            slow.may_answer.release(1_000)
 
 
 async def test_texts_are_begun_while_the_model_is_at_another_but_few_at_once() -> None:
+    count = GROUPS_AT_ONCE + 2
     with slow_model() as (slow, model):
-        running = asyncio.create_task(model.extract(numbered(8)))
+        running = asyncio.create_task(model.extract(numbered(count)))
         await until(lambda: len(slow.begun) == GROUPS_AT_ONCE)
         await asyncio.sleep(0.05)
         assert (slow.begun, len(slow.calls)) == ([f"Text{n}" for n in range(GROUPS_AT_ONCE)], 1)
@@ -123,9 +128,9 @@ async def test_texts_are_begun_while_the_model_is_at_another_but_few_at_once() -
         await until(lambda: len(slow.begun) == GROUPS_AT_ONCE + 1)
         slow.may_answer.release(100)
         outcome = await running
-    assert named(outcome) == [(str(n), f"Text{n}") for n in range(8)]
+    assert named(outcome) == [(str(n), f"Text{n}") for n in range(count)]
     assert outcome.refused == {}
-    assert slow.calls == [[f"Text{n} is here."] for n in range(8)]
+    assert slow.calls == [[f"Text{n} is here."] for n in range(count)]
 
 
 async def test_the_texts_of_the_next_batch_follow_those_of_the_one_before_in_one_go() -> None:
@@ -177,7 +182,7 @@ async def test_a_fault_of_the_model_is_no_refusal() -> None:
 
 async def test_a_batch_that_is_given_up_ends_with_the_text_that_the_model_is_at() -> None:
     with slow_model() as (slow, model):
-        running = asyncio.create_task(model.extract(numbered(8)))
+        running = asyncio.create_task(model.extract(numbered(GROUPS_AT_ONCE + 3)))
         await until(lambda: len(slow.begun) == GROUPS_AT_ONCE)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):

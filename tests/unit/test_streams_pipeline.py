@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
@@ -126,6 +127,21 @@ async def test_as_many_as_said_are_prepared_beside_the_one_in_the_store(preparin
         before = stages.steps[: stages.steps.index(("acknowledged", 0))]
         assert [batch for step, batch in before if step == "prepared"] == list(range(1 + preparing))
         await pipeline.drain(1)
+
+
+async def test_a_pipeline_is_quiet_before_its_first_batch_and_since_its_last() -> None:
+    stages = Stages([(1, 3)] * 2)
+    async with fed(stages, 1) as pipeline:
+        assert pipeline.idle_seconds == math.inf
+        await asyncio.sleep(0)
+        assert pipeline.idle_seconds == 0
+        async with asyncio.timeout(5):
+            while len(stages.of("acknowledged")) < 2:
+                assert pipeline.idle_seconds == 0
+                await asyncio.sleep(0)
+        await pipeline.drain(1)
+        await asyncio.sleep(0.001)
+        assert 0 < pipeline.idle_seconds < 5
 
 
 @given(

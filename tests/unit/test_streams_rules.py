@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from indexers.backoff import full_jitter
 from indexers.errors import PoisonRecord, Transient
-from streams.batch import Poisoned, Record, poison_run, split_by_bytes
+from streams.batch import BatchSizes, Poisoned, Record, poison_run, split_by_bytes
 from streams.connect import DEAD_LETTER_FACTOR, KafkaConnection
 from streams.dlq import LetterFilter, letter_of, refusal, tenant_of
 from streams.events import DeadLetter, decode, encode
@@ -45,6 +45,19 @@ def test_cutting_keeps_every_record_in_order_and_the_limit(sizes: Sequence[int],
     assert [r for part in parts for r in part] == records
     assert all(part for part in parts)
     assert all(sum(r.size for r in part) <= limit for part in parts if len(part) > 1)
+
+
+def test_batches_of_a_burst_grow_from_few_records_to_the_most() -> None:
+    sizes = BatchSizes(first=16, most=200)
+    assert [sizes.next() for _ in range(6)] == [16, 32, 64, 128, 200, 200]
+    sizes.restart()
+    assert [sizes.next() for _ in range(2)] == [16, 32]
+
+
+@pytest.mark.parametrize("first", [8, 16, 1_000])
+def test_no_batch_is_larger_than_the_most(first: int) -> None:
+    sizes = BatchSizes(first=first, most=8)
+    assert [sizes.next() for _ in range(3)] == [8, 8, 8]
 
 
 @given(

@@ -20,9 +20,9 @@ from indexers.model_calls import TextToExtract
 from indexers.ports import EntityExtractor, ModelCall, Span
 from streams.context import AgentContext
 
-#: Groups of texts on their way: one that the model is at, of short texts two that it is given ahead, one ready for it,
+#: Groups of texts on their way: one that the model is at, of short texts some that it is given ahead, one ready for it,
 #: one begun or finished. Bounds memory.
-GROUPS_AT_ONCE: Final = 5
+GROUPS_AT_ONCE: Final = 8
 #: Texts of one group where a call of the model may hold windows of several.
 TEXTS_MIXED: Final = 16
 Texts = Mapping[DocumentId, TextToExtract]

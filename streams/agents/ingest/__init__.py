@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from indexers.embedders.factory import identify_model, load_token_counter
 from indexers.planning import IndexVersions
@@ -20,11 +21,14 @@ from streams.worker import run_agent
 
 #: Room for key, headers and the batch around one record.
 RECORD_MARGIN_BYTES = 4_096
+#: Of a burst, the models of the later agents begin with these while the rest is read: a batch of 200 takes seconds.
+FIRST_RECORDS = 16
 
 
 async def run(config: AgentConfig) -> None:
     """Until SIGTERM or SIGINT."""
-    await run_agent(config.spec("ingest"), lambda context: open_handler(config, context))
+    spec = replace(config.spec("ingest"), first_records=FIRST_RECORDS)
+    await run_agent(spec, lambda context: open_handler(config, context))
 
 
 @asynccontextmanager

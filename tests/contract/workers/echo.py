@@ -95,6 +95,7 @@ def main() -> None:
         servers=os.environ["ECHO_SERVERS"],
         settings=AgentSettings.model_validate_json(os.environ.get("ECHO_AGENT", "{}")),
         preparing=BEHAVIOUR.get("preparing", 1),
+        first_records=BEHAVIOUR.get("first_records"),
     )
     asyncio.run(run_agent(spec, open_echo))
 
