@@ -44,9 +44,9 @@ class GraphRanking(Section):
     walk_weight: GraphWeight = Field(0.0, description="Weight of the walk over links; 0: off.")
     entities_weight: GraphWeight = Field(0.0, description="Weight of hops over entities; 0: off.")
     neighbours_weight: GraphWeight = Field(0.0, description="Weight of equal tags, category, terms; 0: off.")
-    session_weight: GraphWeight = Field(0.0, description="Weight of the turns around a found turn; 0: off.")
+    session_weight: GraphWeight = Field(0.05, description="Weight of the turns around a found turn.")
     session_mates_weight: GraphWeight = Field(
-        1.0, description="Weight of a session's best turns for all of its."
+        0.7, description="Weight of a session's best turns for all of its."
     )
     pagerank_weight: GraphWeight = Field(0.3, description="Weight of the random walk with restart.")
     hop_weight: GraphWeight = Field(1.0, description="Weight of the links of the best hits.")
@@ -115,7 +115,7 @@ class RankingRules(Section):
         100, ge=10, le=1_000, description="Candidates of each retrieval part, whatever the page."
     )
     vector_candidates: int = Field(
-        200, ge=10, le=1_000, description="Chunks of each vector part: cheaper than rows, and turns are many."
+        300, ge=10, le=1_000, description="Chunks of each vector part: cheaper than rows, and turns are many."
     )
     fusion: Fusion = Field(
         "weighted", description="`weighted`: by normalised scores; `rrf`: by places (reciprocal rank fusion)."

