@@ -4,8 +4,9 @@
 
 Two figures, each over queries of its own:
 
-- `plain`: `parts: [keyword, vector]` ÷ (query embedding + the raw `_msearch` that the service sends for it). The raw
-  side does nothing else: no fusion, no rows of documents that only a vector found, no files, no excerpts.
+- `plain`: `parts: [keyword, vector]` ÷ (query embedding + one raw `_msearch` of all that the service searches for). The
+  raw side does nothing else: no fusion, no rows of documents that only a vector found, no files, no excerpts. The
+  service sends the searches that need no vector while the model makes it; the raw side sends all behind it, at once.
 - `graph`: the default request ÷ (query embedding + every request that the query sent, once more, by the product's
   own client, one after another).
 

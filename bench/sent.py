@@ -54,6 +54,8 @@ class Recorded:
     """What one search sent, in order, and the documents that it answered."""
 
     sent: tuple[Sent, ...]
+    #: Waits for the engine, as the trace of the same search counts them.
+    round_trips: int
     doc_ids: tuple[str, ...]
 
 
@@ -64,9 +66,17 @@ class Recorder:
     sent: list[Sent] = field(default_factory=list)
 
     async def record(self, request: SearchRequest) -> Recorded:
+        """Asked twice: the second time for its trace, so that the first is as it is asked of the service."""
         self.sent.clear()
         answer = await self.service.search(self.principal, request)
-        return Recorded(sent=tuple(self.sent), doc_ids=tuple(hit.doc_id for hit in answer.hits))
+        sent = tuple(self.sent)
+        explained = await self.service.search(self.principal, request.model_copy(update={"explain": True}))
+        assert explained.trace is not None
+        return Recorded(
+            sent=sent,
+            round_trips=explained.trace.round_trips,
+            doc_ids=tuple(hit.doc_id for hit in answer.hits),
+        )
 
 
 @asynccontextmanager

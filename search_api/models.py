@@ -164,7 +164,10 @@ class TraceAnswer(Answer):
     turn_previous: float = Field(description="Share of the previous turn's cosine in a turn's `raw_score`.")
     turn_next: float = Field(description="Share of the next turn's cosine in it.")
     steps_ms: dict[str, float]
-    round_trips: int = Field(description="Requests to the engine, one after another.")
+    round_trips: int = Field(
+        description="Requests to the engine, one after another: what is on its way while the query's vector is made, "
+        "or beside another request, is no wait of its own."
+    )
     recognised: list[RecognisedAnswer]
     lists: dict[str, int] = Field(description="Rows that each list of the recall had, as `leg/part`.")
     weights: dict[str, float] = Field(description="Share of each list that was asked, as `leg/part`.")

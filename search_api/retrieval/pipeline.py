@@ -32,7 +32,7 @@ from search_api.retrieval.legs import Asked, list_weights
 from search_api.retrieval.look_up import LookUp
 from search_api.retrieval.queries import fit_words, language_of, telling_words
 from search_api.retrieval.query_vectors import QueryVectors
-from search_api.retrieval.recall import Recall, Recalled
+from search_api.retrieval.recall import Passing, Prepared, Recall, Recalled
 from search_api.retrieval.router import Names, Route, names_in, route
 from search_api.retrieval.stages import FUSION, ORDER, rank, run_stages
 from search_api.retrieval.steps import Steps
@@ -91,11 +91,8 @@ class Retrieval:
         # Read while the vector is made: the model leaves the interpreter to others.
         asked = _asked(request, rules, now)
         prepared = self._recall.prepare(principal, asked, passing)
-        with steps.timed("embed"):
-            vector = None if begun.vector is None else (await begun.vector).tolist()
-        with steps.timed("recall"):
-            recalled = await self._recall.recall(principal, asked, passing, prepared, vector)
-            steps.round_trips += recalled.round_trips
+        recalled = await self._recalled(begun, asked, passing, prepared, steps)
+        steps.round_trips += recalled.round_trips
         ranking = self._ranking(weights, asked, recalled)
         fused, before = run_stages(recalled.candidates, ranking, FUSION)
         unit = unit_of(weights)
@@ -119,6 +116,20 @@ class Retrieval:
             before=before if run is None else [*before, *run.records],
             order=order,
         )
+
+    async def _recalled(
+        self, begun: Begun, asked: Asked, passing: Passing, prepared: Prepared, steps: Steps
+    ) -> Recalled:
+        if begun.vector is None or begun.vector.done():
+            with steps.timed("embed"):
+                vector = None if begun.vector is None else begun.vector.result().tolist()
+            with steps.timed("recall"):
+                return await self._recall.recall(begun.principal, asked, passing, prepared, vector)
+        async with self._recall.ahead(prepared) as words:
+            with steps.timed("embed"):
+                vector = (await begun.vector).tolist()
+            with steps.timed("recall"):
+                return await self._recall.recall(begun.principal, asked, passing, words, vector)
 
     def _ranking(self, weights: Mapping[LegPart, float], asked: Asked, recalled: Recalled) -> Ranking:
         words = telling_words(fit_words(asked.query).text)

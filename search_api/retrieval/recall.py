@@ -1,8 +1,14 @@
-"""The fan-out: one `_msearch` for all legs and for what the query names."""
+"""The fan-out: one `_msearch` for all legs and for what the query names.
+
+While the model makes the query's vector the engine has nothing to do, so what needs no vector is asked for by then, and
+the vectors' searches follow in a request of their own. Where the vector is known, or none is asked for, all go at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -34,6 +40,7 @@ from search_api.retrieval.queries import matching_ids_body, needs_documents, whi
 #: How the vector part got filtered: by nothing but scope, by the ids of all that pass, or afterwards.
 FilterMode = Literal["none", "ids", "afterwards"]
 Prepared = Mapping[Search, PreparedSearch]
+Pages = Mapping[Search, SearchPage]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,24 +91,43 @@ class Recall:
         searches = leg_searches(principal, asked, passing.doc_ids)
         return {name: self._gate.prepare(search) for name, search in searches.items()}
 
+    @asynccontextmanager
+    async def ahead(self, prepared: Prepared) -> AsyncIterator[asyncio.Task[Pages]]:
+        """These are asked for from here on. A search that ends early takes the request along."""
+        asking = asyncio.create_task(self._pages(prepared))
+        try:
+            yield asking
+        finally:
+            asking.cancel()
+            if asking.done() and not asking.cancelled():
+                # What it failed of says nothing more to a search that has failed of something else.
+                asking.exception()
+
     async def recall(
         self,
         principal: Principal,
         asked: Asked,
         passing: Passing,
-        prepared: Prepared,
+        words: Prepared | asyncio.Task[Pages],
         vector: Sequence[float] | None,
     ) -> Recalled:
-        searches: dict[Search, GatedSearch | PreparedSearch] = dict(prepared)
+        """`words`: what needs no vector, asked for already (`ahead`) or to be asked for with the rest."""
+        searches: dict[Search, GatedSearch | PreparedSearch] = {}
         if vector is not None:
             searches |= vector_searches(principal, asked, vector, passing.doc_ids)
-        names = [name for name in SEARCHES if name in searches]
-        answers = await self._gate.search_many([searches[name] for name in names])
-        return await self._read(principal, asked, passing, dict(zip(names, answers, strict=True)))
+        if isinstance(words, asyncio.Task):
+            near = await self._pages(searches)
+            pages: Pages = {**await words, **near}
+        else:
+            pages = await self._pages({**words, **searches})
+        return await self._read(principal, asked, passing, pages)
 
-    async def _read(
-        self, principal: Principal, asked: Asked, passing: Passing, pages: Mapping[Search, SearchPage]
-    ) -> Recalled:
+    async def _pages(self, searches: Mapping[Search, GatedSearch | PreparedSearch]) -> Pages:
+        names = [name for name in SEARCHES if name in searches]
+        answers = await self._gate.search_many([searches[name] for name in names]) if names else []
+        return dict(zip(names, answers, strict=True))
+
+    async def _read(self, principal: Principal, asked: Asked, passing: Passing, pages: Pages) -> Recalled:
         views = named_rows(pages)
         candidates, found = leg_candidates(pages, views)
         total = pages["count"].total if "count" in pages else 0

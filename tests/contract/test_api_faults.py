@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from prometheus_client import CollectorRegistry
 
 from search_api.app import create_app
@@ -58,6 +60,20 @@ async def test_with_opensearch_away_searches_are_503_and_health_is_not(tmp_path:
         assert (answer.status_code, answer.json()["type"]) == (503, "urn:hopline:problem:store-unavailable")
         assert int(answer.headers["retry-after"]) >= 1
         assert "127.0.0.1" not in answer.text
+
+
+async def test_a_search_that_fails_while_its_vector_is_made_leaves_no_fault_unheard(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its words are asked for by then; both requests fail, and each fault has a reader."""
+    async with running_alone(tmp_path) as http:
+        answers = [
+            await http.post("/v1/search", json={"query": f"tide {n}"}, headers=bearer(ME)) for n in range(3)
+        ]
+    assert [answer.status_code for answer in answers] == [503, 503, 503]
+    gc.collect()
+    await asyncio.sleep(0)
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
 
 
 async def test_a_bug_of_a_search_is_a_problem_without_its_text(tmp_path: Path) -> None:

@@ -130,6 +130,15 @@ async def test_a_whole_code_goes_far_before_its_parts(stack: Stack, tmp_path: Pa
             assert max(words[1:]) < 0.7 * words[0]
 
 
+async def test_a_vector_that_is_made_and_one_that_is_known_find_the_same(service: Service) -> None:
+    """The first is waited for beside the words' own request; with the second all goes in one."""
+    first, second = [await service.search(ME, "who mends the tide gauge", explain=True) for _ in range(2)]
+    assert [answer["trace"]["query_vector_cached"] for answer in (first, second)] == [False, True]
+    assert first["hits"] == second["hits"]
+    assert first["trace"]["lists"] == second["trace"]["lists"]
+    assert first["trace"]["round_trips"] == second["trace"]["round_trips"]
+
+
 async def test_an_answer_says_that_no_document_holds_a_word_of_the_query(service: Service) -> None:
     for query, parts, found in (
         ("zzyzx", ["keyword", "vector"], False),
