@@ -48,7 +48,7 @@ class GraphRanking(Section):
     session_mates_weight: GraphWeight = Field(
         0.7, description="Weight of a session's best turns for all of its."
     )
-    pagerank_weight: GraphWeight = Field(0.3, description="Weight of the random walk with restart.")
+    pagerank_weight: GraphWeight = Field(0.4, description="Weight of the random walk with restart.")
     hop_weight: GraphWeight = Field(1.0, description="Weight of the links of the best hits.")
     seeds: Cap = Field(_RULES.seeds, description="Hits from which the expansion starts.")
     edges_max: int = Field(_RULES.edges_max, ge=0, le=5_000, description="Edges read in one search.")

@@ -71,7 +71,7 @@ class GraphRules:
     rounds: int = 15
     pagerank_seeds: int = 20
     #: Mass of the heaviest document from which on it gives 1; below it gives the square of its share of this.
-    mass_floor: float = 0.15
+    mass_floor: float = 0.2
     seed_power: float = 2.0
     #: Mass of a title or an entity that the question names, beside a recall score of 1.
     named_mass: float = 1.0
