@@ -8,7 +8,7 @@ Two figures, each over queries of its own:
   raw side does nothing else: no fusion, no rows of documents that only a vector found, no files, no excerpts. The
   service sends the searches that need no vector while the model makes it; the raw side sends all behind it, at once.
 - `graph`: the default request ÷ (query embedding + every request that the query sent, once more, by the product's
-  own client, one after another).
+  own client, one after another, and the recall's two joined to one here too).
 
 What is sent is recorded (bench/sent.py) in the bench's own process before anything is timed, and the service must
 answer the same documents. Both sides take turns which goes first, over connections that stay open. No query is asked

@@ -148,7 +148,7 @@ class RawSearch:
         self._embedder = rig.embedder
 
     def __call__(self, number: int, recorded: Recorded) -> float:
-        body = b"".join(one.body for one in recorded.sent if one.path == "/_msearch")
+        body = recorded.joined[0].body
         start = time.perf_counter()
         self._embedder.embed_query(query(number)).tolist()
         answer = self._post(body)
@@ -159,7 +159,7 @@ class RawSearch:
 
 
 class Replay:
-    """The query's vector and every request, one after another, by the product's client."""
+    """The query's vector and every request, one after another, by the product's client; the recall's two as one."""
 
     def __init__(self, rig: Rig, client: AsyncOpenSearch, runner: asyncio.Runner) -> None:
         self._embedder = rig.embedder
@@ -172,7 +172,7 @@ class Replay:
     async def _again(self, text: str, recorded: Recorded) -> float:
         start = time.perf_counter()
         self._embedder.embed_query(text).tolist()
-        for sent in recorded.sent:
+        for sent in recorded.joined:
             await sent.again(self._client)
         return (time.perf_counter() - start) * 1_000
 

@@ -54,9 +54,16 @@ class Recorded:
     """What one search sent, in order, and the documents that it answered."""
 
     sent: tuple[Sent, ...]
-    #: Waits for the engine, as the trace of the same search counts them.
+    #: Waits for the engine, as its trace counts them.
     round_trips: int
     doc_ids: tuple[str, ...]
+
+    @property
+    def joined(self) -> tuple[Sent, ...]:
+        """As few requests as it could do with: what the recall sends beside the model and behind it, as one."""
+        words, near, *rest = self.sent
+        assert words.path == near.path == "/_msearch"
+        return (Sent(method=words.method, path=words.path, body=words.body + near.body), *rest)
 
 
 @dataclass(kw_only=True)
@@ -66,15 +73,12 @@ class Recorder:
     sent: list[Sent] = field(default_factory=list)
 
     async def record(self, request: SearchRequest) -> Recorded:
-        """Asked twice: the second time for its trace, so that the first is as it is asked of the service."""
         self.sent.clear()
-        answer = await self.service.search(self.principal, request)
-        sent = tuple(self.sent)
-        explained = await self.service.search(self.principal, request.model_copy(update={"explain": True}))
-        assert explained.trace is not None
+        answer = await self.service.search(self.principal, request.model_copy(update={"explain": True}))
+        assert answer.trace is not None
         return Recorded(
-            sent=sent,
-            round_trips=explained.trace.round_trips,
+            sent=tuple(self.sent),
+            round_trips=answer.trace.round_trips,
             doc_ids=tuple(hit.doc_id for hit in answer.hits),
         )
 

@@ -126,7 +126,8 @@ class EntityExtractor(Protocol):
     def extract_each(self, calls: Iterable[ModelCall]) -> Iterator[list[list[Span]]]:
         """`extract` of each call, in order, with the same answers: some are made ready while the model runs others.
 
-        Takes calls a few ahead of the answers. Raises as `extract` does, after the answers before.
+        Takes calls a few ahead of the answers. Raises as `extract` does: RefusedInput after the answers before, a fault
+        of the model with the answers of a few calls before it lost.
         """
         ...
 

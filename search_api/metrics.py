@@ -48,8 +48,8 @@ class ApiMetrics:
         )
         self.step_seconds = Histogram(
             "hopline_search_step_seconds",
-            "Time of one waiting step of a search: filter, embed, recall, graph, look_up, excerpts (what of them is "
-            "left to wait for after look_up).",
+            "Time of one waiting step of a search: filter, embed and recall (what is left to wait for of each: words "
+            "are searched for beside the model), graph, look_up, excerpts (what is left after look_up).",
             ["step"],
             buckets=_SECONDS,
             registry=self.registry,

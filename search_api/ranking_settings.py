@@ -145,8 +145,8 @@ class RankingRules(Section):
         5,
         ge=1,
         le=20,
-        description="Power of a keyword score where document and query are of different languages: there only names "
-        "and loanwords can match. What holds all of the query's words keeps its 1; 1: off.",
+        description="Power of a keyword score where one of document and query is English and the other Korean: there "
+        "only names and loanwords can match. A score of 1 stays one; 1: off.",
     )
     names_floor: float = Field(
         1.0, gt=0, le=1_000, description="Scores of the entities leg are divided by max(best, floor)."

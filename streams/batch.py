@@ -96,23 +96,23 @@ def split_by_bytes(records: Sequence[Record], max_bytes: int) -> Iterator[Sequen
 
 
 class BatchSizes:
-    """Most records of the next batch: `first` after a quiet time, then twice as many from batch to batch, to `most`.
+    """Most records of the next batch: `first` after a quiet time, twice as many after each full one, to `most`.
 
-    Of a burst later agents get the first records soon, while the rest costs the store little more than at once.
+    Of a burst later agents get the first records soon, while the rest costs the store little more than at once. A
+    trickle fills no batch, so a burst behind it starts small too.
     """
 
     def __init__(self, *, first: int, most: int) -> None:
         self._first = min(first, most)
         self._most = most
-        self._next = self._first
+        self.next = self._first
 
     def restart(self) -> None:
-        self._next = self._first
+        self.next = self._first
 
-    def next(self) -> int:
-        size = self._next
-        self._next = min(2 * size, self._most)
-        return size
+    def taken(self, records: int) -> None:
+        if records == self.next:
+            self.next = min(2 * records, self._most)
 
 
 def poison_run(run: int, *, records: int, parked: int) -> int:

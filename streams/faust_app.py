@@ -51,7 +51,8 @@ def build_app(
     async def agent(stream: Any) -> None:
         settings, sizes = spec.settings, spec.batch_sizes
         async for events in stream.noack_take(settings.batch_records, within=settings.batch_seconds):
-            if feed.idle_seconds > QUIET_SECONDS:
+            # A take itself may wait for `batch_seconds`, and is no quiet time.
+            if feed.idle_seconds > QUIET_SECONDS + settings.batch_seconds:
                 sizes.restart()
             await _feed(stream, events, feed, sizes, settings.batch_bytes)
 
@@ -118,7 +119,8 @@ async def _feed(
 ) -> None:
     at = 0
     while at < len(events):
-        wanted = events[at : at + sizes.next()]
+        wanted = events[at : at + sizes.next]
+        sizes.taken(len(wanted))
         for records in split_by_bytes([record_of(event) for event in wanted], max_bytes):
             own = events[at : at + len(records)]
             at += len(records)

@@ -21,8 +21,8 @@ T = TypeVar("T")
 #: What an adapter's model takes.
 I = TypeVar("I")  # noqa: E741 - input
 
-#: Windows of one lot. Handed over one by one, calls took the caller's thread twice as long as in fours: the two threads
-#: wake each other, and both want the interpreter.
+#: Windows from which on a lot is full: no call is split. Handed over one by one, calls took the caller's thread twice
+#: as long as in fours: the two threads wake each other, and both want the interpreter.
 LOT_WINDOWS: Final = 4
 #: Lots given to the model's thread ahead of the answers that are waited for: the next one begins at once.
 LOTS_AHEAD: Final = 2

@@ -17,6 +17,8 @@ KEYWORD_RULE: Final = "bm25/max(best,floor)"
 VECTOR_RULE: Final = "(cosine-floor)/(1-floor)/max(best,floor)"
 NAMES_RULE: Final = "idf*weight/max(best,floor)"
 PLACE_RULE: Final = f"{scores.RRF_K + 1}/({scores.RRF_K}+place)"
+#: Which `indexers.domain.prose.language` tells from each other for certain.
+TOLD_LANGUAGES: Final = {"en", "ko"}
 #: Of a document in another language than the query's: rule and power.
 OTHER_LANGUAGE_RULE: Final = f"({KEYWORD_RULE})^"
 #: Of a document that was named exactly: no list, nothing to bring to 0..1.
@@ -66,9 +68,9 @@ def recomputed(evidence: Evidence, *, cosine_floor: float) -> float:
 
 
 def _is_of_other_language(candidate: Candidate, ranking: Ranking) -> bool:
-    """Both must be known: of a mixture of languages nothing is said."""
-    asked, row = ranking.language, candidate.document
-    return asked is not None and row is not None and row.language is not None and row.language != asked
+    """Only where it is certain: `other` holds mixtures, and Latin with many accents."""
+    row = candidate.document
+    return row is not None and {ranking.language, row.language} == TOLD_LANGUAGES
 
 
 def _in_other_language(value: float, ranking: Ranking) -> tuple[str, float]:

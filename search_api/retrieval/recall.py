@@ -1,7 +1,8 @@
-"""The fan-out: one `_msearch` for all legs and for what the query names.
+"""The fan-out: all legs, and what the query names, in one wait.
 
-While the model makes the query's vector the engine has nothing to do, so what needs no vector is asked for by then, and
-the vectors' searches follow in a request of their own. Where the vector is known, or none is asked for, all go at once.
+While the model makes the query's vector the engine has nothing to do, so what needs no vector is asked for meanwhile,
+and the vectors' searches follow in a request of their own. Where the vector is known, or none is asked for, all go in
+one `_msearch`.
 """
 
 from __future__ import annotations
@@ -98,8 +99,10 @@ class Recall:
         try:
             yield asking
         finally:
-            asking.cancel()
-            if asking.done() and not asking.cancelled():
+            if not asking.done():
+                asking.cancel()
+                await asyncio.wait([asking])
+            if not asking.cancelled():
                 # What it failed of says nothing more to a search that has failed of something else.
                 asking.exception()
 

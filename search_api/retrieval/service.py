@@ -98,11 +98,12 @@ class SearchService:
 
     async def _search(self, principal: Principal, request: SearchRequest) -> SearchAnswer:
         size, rules = self._page_size(request), self.rules_for(principal, request)
-        begun = self._retrieval.begin(principal, request, rules)
+        # Not for a cursor that may be refused.
+        begun = None if request.cursor else self._retrieval.begin(principal, request, rules)
         list_name, words = _list_name(principal, request, rules), QueryWords.of(request.query)
         after = _position(request.cursor, list_name)
         now = self._now(after)
-        found = await self._retrieval.find(begun, now)
+        found = await self._retrieval.find(begun or self._retrieval.begin(principal, request, rules), now)
         # Most of these are on the page whatever the look-up finds: their files can be read meanwhile.
         near = [c for c in behind(found.known, after)[:size] if is_stood_by(c)]
         showing = _Showing(found=found, words=words)

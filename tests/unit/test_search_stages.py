@@ -232,11 +232,11 @@ def test_a_list_that_holds_few_words_of_a_query_is_not_lifted_for_being_the_best
 @pytest.mark.parametrize(
     ("asked", "written", "expected"),
     [
-        ("en", "ko", 0.5**5), ("ko", "en", 0.5**5), ("ko", "other", 0.5**5), ("en", "en", 0.5), ("ko", "ko", 0.5),
-        (None, "ko", 0.5), ("en", None, 0.5),
+        ("en", "ko", 0.5**5), ("ko", "en", 0.5**5), ("ko", "other", 0.5), ("other", "en", 0.5),
+        ("en", "en", 0.5), ("ko", "ko", 0.5), (None, "ko", 0.5), ("en", None, 0.5),
     ],
 )  # fmt: skip
-def test_words_count_little_in_a_document_of_another_language_unless_it_holds_them_all(
+def test_words_count_little_in_a_document_of_another_language(
     asked: str | None, written: str | None, expected: float
 ) -> None:
     found = [by_words("a", 10.0, language=written), by_words("b", 5.0, language=written)]
@@ -250,6 +250,13 @@ def test_words_count_little_in_a_document_of_another_language_unless_it_holds_th
         for power in (1, 5)
     }
     assert values == {1: [1.0, 0.5], 5: [1.0, expected]}
+
+
+def test_the_best_of_a_list_in_another_language_that_holds_few_of_the_words_counts_little() -> None:
+    """4 words · 2.5: half of the floor."""
+    rules = ranking(language="en", **DOCUMENTS_ALONE, keyword_word_floor=2.5)
+    [best], _ = run_stages([by_words("a", 5.0, language="ko")], replace(rules, words=4))
+    assert best.evidence[0].normalised == 0.5**5
 
 
 def test_a_place_in_a_list_is_of_no_language() -> None:

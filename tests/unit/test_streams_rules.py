@@ -49,15 +49,28 @@ def test_cutting_keeps_every_record_in_order_and_the_limit(sizes: Sequence[int],
 
 def test_batches_of_a_burst_grow_from_few_records_to_the_most() -> None:
     sizes = BatchSizes(first=16, most=200)
-    assert [sizes.next() for _ in range(6)] == [16, 32, 64, 128, 200, 200]
+    assert [_full(sizes) for _ in range(6)] == [16, 32, 64, 128, 200, 200]
     sizes.restart()
-    assert [sizes.next() for _ in range(2)] == [16, 32]
+    assert [_full(sizes) for _ in range(2)] == [16, 32]
+
+
+def test_batches_of_a_trickle_do_not_grow() -> None:
+    sizes = BatchSizes(first=16, most=200)
+    for records in (1, 3, 15, 1):
+        sizes.taken(records)
+    assert _full(sizes) == 16
+
+
+def _full(sizes: BatchSizes) -> int:
+    size = sizes.next
+    sizes.taken(size)
+    return size
 
 
 @pytest.mark.parametrize("first", [8, 16, 1_000])
 def test_no_batch_is_larger_than_the_most(first: int) -> None:
     sizes = BatchSizes(first=first, most=8)
-    assert [sizes.next() for _ in range(3)] == [8, 8, 8]
+    assert [_full(sizes) for _ in range(3)] == [8, 8, 8]
 
 
 @given(
