@@ -151,7 +151,8 @@ async def test_no_read_shows_another_owner(gate: Gate, seed: int) -> None:
                 )
                 for q in queries(index)
             ]
-            for page in await gate.search_many(searches):
+            prepared = [gate.prepare(search) for search in searches]
+            for page in await gate.search_many([*searches, *prepared]):
                 assert {hit.row_id for hit in page.hits} == mine
                 assert page.total == len(mine)
                 buckets = page.aggregations["owners"]["buckets"]

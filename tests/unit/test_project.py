@@ -42,6 +42,17 @@ def test_what_is_excused_from_a_rule_says_why() -> None:
     assert bare == []
 
 
+def test_only_the_gate_prepares_a_search() -> None:
+    """One is sent as it is: nothing adds a principal to it any more."""
+    makers = [
+        str(file.relative_to(ROOT))
+        for package in ("hopline", "indexers", "search_api", "streams")
+        for file in sorted((ROOT / package).rglob("*.py"))
+        if re.search(r"(?<!class )\bPreparedSearch\(", file.read_text())
+    ]
+    assert makers == ["indexers/opensearch/reads.py"]
+
+
 def test_the_licence_of_each_shipped_model_is_named() -> None:
     notice, readme = (ROOT / "NOTICE").read_text(), (ROOT / "README.md").read_text()
     models = sorted(folder.name for folder in (ROOT / "models").iterdir() if folder.is_dir())
