@@ -51,6 +51,11 @@ class Begun:
     #: Whether it was known; None without one.
     cached: bool | None
 
+    def give_up(self) -> None:
+        """Where the model isn't at it yet, it won't be."""
+        if self.vector is not None:
+            self.vector.cancel()
+
 
 class Retrieval:
     def __init__(
@@ -85,9 +90,14 @@ class Retrieval:
     async def find(self, begun: Begun, now: datetime) -> Found:
         principal, request, rules, weights = begun.principal, begun.request, begun.rules, begun.weights
         steps = Steps(self._metrics)
-        with steps.timed("filter"):
-            passing = await self._recall.passing(principal, request.parts, request.filters)
-            steps.round_trips += passing.mode != "none"
+        try:
+            with steps.timed("filter"):
+                passing = await self._recall.passing(principal, request.parts, request.filters)
+        except BaseException:
+            # Nobody waits for the vector any more: others' needn't queue behind it.
+            begun.give_up()
+            raise
+        steps.round_trips += passing.mode != "none"
         # Read while the vector is made: the model leaves the interpreter to others.
         asked = _asked(request, rules, now)
         prepared = self._recall.prepare(principal, asked, passing)

@@ -119,6 +119,9 @@ class Recall:
         if vector is not None:
             searches |= vector_searches(principal, asked, vector, passing.doc_ids)
         if isinstance(words, asyncio.Task):
+            if words.done():
+                # Where they failed, the caller hears of it before anything else is asked for.
+                words.result()
             near = await self._pages(searches)
             pages: Pages = {**await words, **near}
         else:

@@ -134,9 +134,26 @@ async def test_a_vector_that_is_made_and_one_that_is_known_find_the_same(service
     """The first is waited for beside the words' own request; with the second all goes in one."""
     first, second = [await service.search(ME, "who mends the tide gauge", explain=True) for _ in range(2)]
     assert [answer["trace"]["query_vector_cached"] for answer in (first, second)] == [False, True]
-    assert first["hits"] == second["hits"]
+    # Not the factors: an age grows meanwhile.
+    assert [(h["doc_id"], h["reasons"]) for h in first["hits"]] == [
+        (h["doc_id"], h["reasons"]) for h in second["hits"]
+    ]
     assert first["trace"]["lists"] == second["trace"]["lists"]
     assert first["trace"]["round_trips"] == second["trace"]["round_trips"]
+
+
+async def test_a_refused_cursor_costs_no_vector(service: Service) -> None:
+    before = _vectors_asked(service)
+    refused = await service.post(ME, {"query": "never asked before", "cursor": "bm90IGEgY3Vyc29y"})
+    assert (refused.status_code, _vectors_asked(service)) == (422, before)
+
+
+def _vectors_asked(service: Service) -> float:
+    asked = [
+        service.metrics.registry.get_sample_value("hopline_search_query_cache_total", {"outcome": outcome})
+        for outcome in ("hit", "miss")
+    ]
+    return sum(value or 0.0 for value in asked)
 
 
 async def test_an_answer_says_that_no_document_holds_a_word_of_the_query(service: Service) -> None:

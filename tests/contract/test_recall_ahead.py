@@ -13,6 +13,7 @@ import pytest_asyncio
 from prometheus_client import CollectorRegistry
 
 from indexers.domain.sources import SOURCE_RANKS
+from indexers.errors import Away
 from indexers.opensearch.gate import GatedSearch, PreparedSearch, SearchPage
 from search_api.metrics import ApiMetrics
 from search_api.ranking_settings import RankingRules
@@ -104,13 +105,7 @@ async def test_words_are_asked_for_before_the_vector_is_there_and_all_at_once_wi
     request = SearchRequest(query=QUERY, parts=["keyword", "vector"])
     held = threading.Event()
     with ThreadPoolExecutor(1) as model:
-        retrieval = Retrieval(
-            service.gate,
-            recall=Recall(service.gate, filter_ids_max=100),
-            vectors=QueryVectors(embedder(), model, entries=10),
-            source_ranks=SOURCE_RANKS,
-            metrics=ApiMetrics(CollectorRegistry()),
-        )
+        retrieval = _retrieval(service, model)
         model.submit(held.wait)
         finding = asyncio.create_task(retrieval.find(retrieval.begin(ME, request, RULES), NOW))
         try:
@@ -124,3 +119,52 @@ async def test_words_are_asked_for_before_the_vector_is_there_and_all_at_once_wi
         second = await retrieval.find(retrieval.begin(ME, request, RULES), NOW)
     assert sent == [words, near, words + near]
     assert (first.known, first.steps.round_trips) == (second.known, second.steps.round_trips)
+
+
+async def test_a_search_that_fails_at_its_filter_leaves_no_work_for_the_model(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(_searches: Sequence[GatedSearch | PreparedSearch]) -> list[SearchPage]:
+        raise Away("OpenSearch", "gone")
+
+    monkeypatch.setattr(service.gate, "search_many", away)
+    request = SearchRequest(query=QUERY, filters=SearchFilters(tags=["tide"]))
+    held = threading.Event()
+    with ThreadPoolExecutor(1) as model:
+        model.submit(held.wait)
+        try:
+            retrieval = _retrieval(service, model)
+            begun = retrieval.begin(ME, request, RULES)
+            with pytest.raises(Away):
+                await retrieval.find(begun, NOW)
+            assert begun.vector is not None
+            assert begun.vector.cancelled()
+        finally:
+            held.set()
+
+
+async def test_words_that_were_refused_are_heard_of_before_vectors_are_searched_for(
+    recall: Recall, prepared: Prepared, monkeypatch: pytest.MonkeyPatch, service: Service
+) -> None:
+    sent: list[int] = []
+
+    async def away(searches: Sequence[GatedSearch | PreparedSearch]) -> list[SearchPage]:
+        sent.append(len(searches))
+        raise Away("OpenSearch", "gone")
+
+    monkeypatch.setattr(service.gate, "search_many", away)
+    async with recall.ahead(prepared) as words:
+        await asyncio.wait([words])
+        with pytest.raises(Away):
+            await recall.recall(ME, ASKED, PASSING, words, embedder().embed_query(QUERY).tolist())
+    assert sent == [len(prepared)]
+
+
+def _retrieval(service: Service, model: ThreadPoolExecutor) -> Retrieval:
+    return Retrieval(
+        service.gate,
+        recall=Recall(service.gate, filter_ids_max=100),
+        vectors=QueryVectors(embedder(), model, entries=10),
+        source_ranks=SOURCE_RANKS,
+        metrics=ApiMetrics(CollectorRegistry()),
+    )
