@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 from prometheus_client import CollectorRegistry
 
+from hopline.local.ports import free_ports
 from indexers.settings import EmbedderSettings, ExtractorSettings, IndexingSettings, OpenSearchSettings
 from search_api.app import create_app
 from search_api.auth import KeyRing
@@ -20,7 +21,6 @@ from search_api.serve import ServeSettings, opened
 from search_api.settings import ApiSettings, SearchSettings
 from streams.settings import KafkaSettings
 from tests.api import NO_BROKER, embedder, key_of, principal
-from tests.pipeline import free_port
 
 ME = principal("acme")
 
@@ -34,7 +34,7 @@ def without_engines(folder: Path) -> ServeSettings:
     store_key(folder / "keys.json", key_of(ME), ME)
     return ServeSettings(
         prefix="away",
-        opensearch_url=f"http://127.0.0.1:{free_port()}",
+        opensearch_url=f"http://127.0.0.1:{free_ports()}",
         opensearch=OpenSearchSettings(),
         kafka_servers=NO_BROKER,
         kafka=KafkaSettings(),

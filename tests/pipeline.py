@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hopline.local.ports import free_ports
 from streams.lag import lag
 from streams.rebuild import AGENTS
 from streams.settings import KafkaSettings
@@ -26,13 +26,6 @@ from streams.topics import Topics
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 KEY = "test-key-0123456789abcdef0123456789abcdef"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @dataclass(kw_only=True)
@@ -69,7 +62,7 @@ class Pipeline:
             self.wait_ready(name)
 
     def _spawn(self, name: str) -> None:
-        port = self.ports.setdefault(name, free_port())
+        port = self.ports.setdefault(name, free_ports())
         setting = {"watch": "WATCHER__HTTP_PORT", "api": "API__PORT"}.get(name, f"{name.upper()}__HTTP_PORT")
         command = ["agent", name] if name in AGENTS else [name]
         log = (self.data_dir / f"{name}.log").open("ab")

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import errno
+import secrets
 import socket
 from collections.abc import Callable, Collection
+from typing import Final
 
 import psutil
 
 from indexers.errors import ConfigurationError
 
 LOOPBACK = "127.0.0.1"
+#: No system gives these to outgoing connections (Linux begins at 32,768, others at 49,152: RFC 6335). One that gives
+#: them takes a server's port while it restarts: even for a client of its own, which then is connected with itself.
+LASTING: Final = range(20_000, 32_768)
 
 
 def is_free(port: int, host: str = LOOPBACK) -> bool:
@@ -63,10 +68,8 @@ def require_free(
 def free_ports(count: int = 1, *, without: Collection[int] = ()) -> int:
     """First of `count` consecutive free ports (an engine's second port is the next one)."""
     for _ in range(200):
-        with socket.socket() as probe:
-            probe.bind((LOOPBACK, 0))
-            first = int(probe.getsockname()[1])
+        first = LASTING.start + secrets.randbelow(len(LASTING) - count + 1)
         ports = range(first, first + count)
-        if ports[-1] <= 65_535 and not set(ports) & set(without) and all(is_free(p) for p in ports):
+        if not set(ports) & set(without) and all(is_free(port) for port in ports):
             return first
     raise ConfigurationError(f"no {count} consecutive free ports on {LOOPBACK}")

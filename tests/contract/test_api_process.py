@@ -14,10 +14,11 @@ import pytest_asyncio
 
 from hopline.calls import InvalidRequest, NotAuthorised, NotFound
 from hopline.client import AsyncHoplineClient, HoplineClient
+from hopline.local.ports import free_ports
 from indexers.errors import Transient
 from tests.api import running_service, vault
 from tests.conftest import Stack
-from tests.pipeline import KEY, Pipeline, free_port, running, wait_for, write_keys
+from tests.pipeline import KEY, Pipeline, running, wait_for, write_keys
 
 pytestmark = [pytest.mark.engines, pytest.mark.asyncio(loop_scope="module")]
 
@@ -33,7 +34,7 @@ async def pipeline(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> As
     folder = tmp_path_factory.mktemp("process")
     root = vault(folder / "vault", NOTES, tenant="local", agent="me")
     write_keys(folder)
-    prefix = f"t{free_port()}process"
+    prefix = f"t{free_ports()}process"
     async with running_service(stack.opensearch_url, folder, vaults=[root], prefix=prefix):
         own = Pipeline(
             prefix=prefix,
@@ -85,7 +86,7 @@ async def test_refusals_become_errors_that_say_what_is_wrong(pipeline: Pipeline)
     with client(pipeline, key="wrong") as hopline, pytest.raises(NotAuthorised, match="Give a key"):
         hopline.search("a")
     with (
-        HoplineClient(f"http://127.0.0.1:{free_port()}", KEY, attempts=2) as hopline,
+        HoplineClient(f"http://127.0.0.1:{free_ports()}", KEY, attempts=2) as hopline,
         pytest.raises(Transient),
     ):
         hopline.search("a")
@@ -254,9 +255,9 @@ async def test_log_lines_hold_no_text_of_queries_or_keys(pipeline: Pipeline) -> 
 async def test_sigterm_ends_it_cleanly_and_a_taken_port_is_said(stack: Stack, tmp_path: Path) -> None:
     write_keys(tmp_path)
     own = Pipeline(
-        prefix=f"t{free_port()}stop",
+        prefix=f"t{free_ports()}stop",
         kafka_servers=stack.kafka_servers,
-        opensearch_url=f"http://127.0.0.1:{free_port()}",
+        opensearch_url=f"http://127.0.0.1:{free_ports()}",
         data_dir=tmp_path,
         vaults=[],
     )

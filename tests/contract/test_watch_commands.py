@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from hopline.local.ports import free_ports
 from tests.conftest import Stack
-from tests.pipeline import free_port
 from tests.watching import Watched, brief, watched
 
 
@@ -120,7 +120,7 @@ async def test_rescan_tells_by_its_exit_code_what_happened(vault: Watched) -> No
 @pytest.mark.engines
 async def test_watch_serves_its_health_and_ends_on_sigterm(vault: Watched) -> None:
     (vault.root / "note.md").write_bytes(b"x")
-    port = free_port()
+    port = free_ports()
     process = subprocess.Popen(  # noqa: ASYNC220 - the test waits for it anyway
         [sys.executable, "-m", "hopline", "watch"],
         env=os.environ | environment(vault) | {"HOPLINE_WATCHER__HTTP_PORT": str(port)},

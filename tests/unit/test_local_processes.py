@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hopline.local.folders import barrier, require_writable
-from hopline.local.ports import free_ports, is_free, require_free
+from hopline.local.ports import LASTING, free_ports, is_free, require_free
 from hopline.local.preflight import require_memory
 from hopline.local.processes import Launch, OsUser, ProcessMark, spawn, stop, tail
 from hopline.local.supervised import pause_before_restart
@@ -107,6 +107,15 @@ def test_port_zero_is_any_port() -> None:
 def test_free_ports_are_consecutive() -> None:
     first = free_ports(3)
     assert all(is_free(port) for port in range(first, first + 3))
+
+
+def test_free_ports_are_none_that_an_outgoing_connection_may_get() -> None:
+    """A broker that restarted found its port taken by a client that had kept asking for it."""
+    with socket.socket() as asking:
+        asking.bind(("127.0.0.1", 0))
+        given = asking.getsockname()[1]
+    assert given not in LASTING
+    assert {free_ports() in LASTING for _ in range(50)} == {True}
 
 
 def test_too_little_memory_says_how_much_is_needed() -> None:
