@@ -1,7 +1,7 @@
 """All names of a label clustered at once, as `cluster_all` does it, but not every name against every other. Pure.
 
-Names of different blocks have nothing to do with each other, and within a block two names that join or may be one
-share a number of grams (`names.minimum_shared`): the few that do are compared.
+Two names that join or may be one are equal but for spaces and dots (`names.unspaced`), in whatever blocks, or of one
+block, where they share a number of grams (`names.minimum_shared`): the few that do are compared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from indexers.domain.entities.clusters import (
     place,
     proposals_of,
 )
-from indexers.domain.entities.names import minimum_shared, order, shape_of
+from indexers.domain.entities.names import minimum_shared, order, shape_of, unspaced
 
 
 @dataclass(slots=True)
@@ -52,6 +52,7 @@ def cluster_names(
 ) -> Clusters:
     """Equal to `cluster_all`; 100,000 names take half a minute instead of hours."""
     blocks: defaultdict[str, _Block] = defaultdict(_Block)
+    unspaced_like: defaultdict[str, list[str]] = defaultdict(list)
     likeness: dict[str, str] = {}
     doubts: dict[str, list[Doubt]] = {}
     for key in sorted(set(keys), key=order):
@@ -59,11 +60,13 @@ def cluster_names(
         if block is None:
             likeness[key] = key
             continue
-        likeness[key], found = place(key, blocks[block].like(key, label), label, apart)
+        near = dict.fromkeys([*unspaced_like[unspaced(key)], *blocks[block].like(key, label)])
+        likeness[key], found = place(key, near, label, apart)
         if found:
             doubts[key] = found
         if likeness[key] == key:
             blocks[block].add(key, label)
+            unspaced_like[unspaced(key)].append(key)
     entities = entity_keys(likeness, merges)
     return Clusters(
         placements={

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indexers.domain.entities.clusters import cluster_all, pair_of
+from indexers.domain.entities.names import order
 from indexers.verify.clustering import cluster_names
 
 WORDS = (
@@ -26,7 +28,8 @@ WORDS = (
 @st.composite
 def spellings(draw: st.DrawFn) -> str:
     words = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=3))
-    text = " ".join(words)
+    # Two words written as one, or with a dot, have other initials and join all the same.
+    text = draw(st.sampled_from([" ", " ", "", "."])).join(words)
     at = draw(st.integers(0, len(text)))
     return (text[:at] + draw(st.sampled_from(["", "", "x", "s"])) + text[at:]).strip()
 
@@ -37,3 +40,10 @@ def test_equal_to_the_reference(keys: set[str], data: st.DataObject, label: str)
     pairs = st.tuples(spellings(), spellings()).filter(lambda p: p[0] != p[1]).map(lambda p: pair_of(*p))
     apart, merges = data.draw(st.sets(pairs, max_size=4)), data.draw(st.sets(pairs, max_size=4))
     assert cluster_names(keys, label, apart, merges) == cluster_all(keys, label, apart, merges)
+
+
+@pytest.mark.parametrize(("key", "other"), [("front matter", "frontmatter"), ("os platform", "os.platform")])
+def test_names_that_differ_in_spaces_and_dots_are_one_whatever_their_initials(key: str, other: str) -> None:
+    found = cluster_names([key, other], "technology", (), ())
+    assert found == cluster_all([key, other], "technology")
+    assert {one.entity_key for one in found.placements.values()} == {min(key, other, key=order)}
