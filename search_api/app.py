@@ -17,7 +17,7 @@ from search_api.edge import Authenticate, RequestEdge
 from search_api.limits import BodyLimit, Deadline
 from search_api.models import ProblemAnswer
 from search_api.problems import MEDIA_TYPE, FieldError, Problem, ProblemError, invalid, unavailable
-from search_api.routes import context, documents, entities, health, namespaces, search
+from search_api.routes import context, documents, entities, graph, health, namespaces, search
 from search_api.services import Services
 from search_api.settings import ApiSettings
 
@@ -66,6 +66,7 @@ def _routes() -> FastAPI:
         search.router,
         context.router,
         documents.router,
+        graph.router,
         entities.of_documents,
         entities.router,
         namespaces.router,

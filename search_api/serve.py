@@ -38,6 +38,7 @@ from search_api.auth import KeyRing
 from search_api.context.service import ContextService
 from search_api.context.settings import ContextSettings
 from search_api.documents import Documents
+from search_api.documents_graph import DocumentGraph
 from search_api.entities.curating import Curation
 from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
@@ -225,6 +226,7 @@ def _services(
             metrics=metrics,
         ),
         documents=Documents(gate, library),
+        graph=DocumentGraph(gate, metrics),
         entities=Entities(gate),
         walks=Walks(gate),
         curation=Curation(gate, producer, topics, VersionClock()),
