@@ -57,11 +57,12 @@ class InvalidRequest(ApiError, WrongUsage):  # noqa: N818 - see above
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call(Generic[T]):
-    method: Literal["GET", "POST", "PUT"]
+    method: Literal["GET", "POST", "PUT", "DELETE"]
     path: str
     answer: type[T]
     params: Mapping[str, str | int] | None = None
     json: Mapping[str, Any] | None = None
+    headers: Mapping[str, str] | None = None
 
 
 def search(
