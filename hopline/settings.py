@@ -37,6 +37,7 @@ from indexers.settings import (
     VaultRoot,
 )
 from search_api.context.settings import ContextSettings
+from search_api.mcp.settings import McpSettings
 from search_api.settings import ApiSettings, SearchSettings
 from streams.settings import AgentSettings, KafkaSettings, WatcherSettings
 
@@ -115,6 +116,7 @@ class Settings(BaseSettings):
     api: ApiSettings = ApiSettings()
     search: SearchSettings = SearchSettings()
     context: ContextSettings = ContextSettings()
+    mcp: McpSettings = McpSettings()
     local: LocalSettings = LocalSettings()
 
     @classmethod

@@ -33,7 +33,6 @@ from indexers.settings import (
     VaultRoot,
 )
 from indexers.vault.roots import files_of
-from search_api.app import create_app
 from search_api.auth import KeyRing
 from search_api.context.service import ContextService
 from search_api.context.settings import ContextSettings
@@ -43,12 +42,14 @@ from search_api.entities.curating import Curation
 from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
 from search_api.entities.walking import Walks
+from search_api.mcp.settings import McpSettings
 from search_api.metrics import ApiMetrics
 from search_api.reading import VaultLibrary
 from search_api.retrieval.pipeline import Retrieval
 from search_api.retrieval.query_vectors import QueryVectors
 from search_api.retrieval.recall import Recall
 from search_api.retrieval.service import SearchService
+from search_api.served import served
 from search_api.services import Readiness, Services
 from search_api.settings import ApiSettings, SearchSettings
 from streams.producer import EventProducer
@@ -84,6 +85,7 @@ class ServeSettings:
     search: SearchSettings
     keys_file: Path
     context: ContextSettings = field(default_factory=ContextSettings)
+    mcp: McpSettings = field(default_factory=McpSettings)
 
 
 def serve(settings: ServeSettings) -> None:
@@ -113,8 +115,10 @@ async def _serve(settings: ServeSettings) -> None:
     registry = CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)
-    async with opened(settings, embedder=embedder, metrics=ApiMetrics(registry)) as (services, gate):
-        app = create_app(services, keys=keys, settings=settings.api)
+    async with (
+        opened(settings, embedder=embedder, metrics=ApiMetrics(registry)) as (services, gate),
+        served(services, keys=keys, api=settings.api, mcp=settings.mcp) as app,
+    ):
         server = uvicorn.Server(
             uvicorn.Config(
                 app,

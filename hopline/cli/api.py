@@ -31,6 +31,7 @@ def api_command() -> None:
             api=settings.api,
             search=settings.search,
             context=settings.context,
+            mcp=settings.mcp,
             keys_file=settings.keys_file,
         )
     )
