@@ -20,13 +20,13 @@ from search_api.problems import MEDIA_TYPE, FieldError, Problem, ProblemError, i
 from search_api.routes import context, documents, entities, graph, health, namespaces, search
 from search_api.services import Services
 from search_api.settings import ApiSettings
+from search_api.version import VERSION
 
 if TYPE_CHECKING:
     from search_api.mcp.endpoint import McpEndpoint
 
 log = structlog.get_logger()
 
-VERSION: Final = "0.1.0"
 _ERRORS_SHOWN: Final = 20
 _FIELD_CHARS: Final = 120
 

@@ -31,13 +31,15 @@ def mcp_command() -> None:
 async def _serve(settings: Settings) -> None:
     import httpx2
 
-    from hopline.client import TIMEOUT_SECONDS
     from hopline.service_address import api_key, api_url, checked_url
-    from search_api.app import VERSION
-    from search_api.mcp.rest import Rest
-    from search_api.mcp.server import build_server
 
     url, key = checked_url(api_url(settings)), api_key(settings)
     headers = {"authorization": f"Bearer {key}"}
+
+    from hopline.client import TIMEOUT_SECONDS
+    from search_api.mcp.rest import Rest
+    from search_api.mcp.server import build_server
+    from search_api.version import VERSION
+
     async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=TIMEOUT_SECONDS) as http:
         await build_server(Rest(http, lambda _: {}), version=VERSION).run_stdio_async()
