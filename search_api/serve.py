@@ -32,7 +32,7 @@ from indexers.settings import (
     OpenSearchSettings,
     VaultRoot,
 )
-from indexers.vault.roots import files_of
+from indexers.vault.tree import VaultTree
 from search_api.app import create_app
 from search_api.auth import KeyRing
 from search_api.context.service import ContextService
@@ -83,6 +83,8 @@ class ServeSettings:
     search: SearchSettings
     keys_file: Path
     context: ContextSettings = field(default_factory=ContextSettings)
+    #: Vaults of the namespaces without a root of their own; None: there are none.
+    memories: Path | None = None
 
 
 def serve(settings: ServeSettings) -> None:
@@ -170,7 +172,7 @@ async def opened(
         ThreadPoolExecutor(_FILE_THREADS, thread_name_prefix="vault-files") as file_threads,
     ):
         try:
-            library = VaultLibrary(files_of(settings.vaults), file_threads)
+            library = VaultLibrary(VaultTree(settings.vaults, settings.memories), file_threads)
             threads = _Threads(model=model_threads, files=file_threads)
             yield _services(settings, gate, producer, embedder, library, threads, metrics), gate
         finally:

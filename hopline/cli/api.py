@@ -32,5 +32,6 @@ def api_command() -> None:
             search=settings.search,
             context=settings.context,
             keys_file=settings.keys_file,
+            memories=settings.memory_tree,
         )
     )
