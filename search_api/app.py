@@ -14,7 +14,7 @@ from indexers.errors import Transient
 from search_api.auth import KeyRing
 from search_api.direct import DirectSearch
 from search_api.edge import Authenticate, RequestEdge
-from search_api.limits import BodyLimit, Deadline
+from search_api.limits import BodyLimit, Deadline, RateLimit
 from search_api.models import ProblemAnswer
 from search_api.problems import MEDIA_TYPE, FieldError, Problem, ProblemError, invalid, unavailable
 from search_api.routes import context, documents, entities, health, namespaces, search
@@ -36,6 +36,7 @@ def create_app(services: Services, *, keys: KeyRing, settings: ApiSettings) -> A
     app: ASGIApp = DirectSearch(api, services, on_fault=_on_fault)
     app = Deadline(app, timeout_seconds=seconds, metrics=metrics)
     app = BodyLimit(app, max_bytes=settings.body_max_bytes, timeout_seconds=seconds, metrics=metrics)
+    app = RateLimit(app, quotas=services.quotas, metrics=metrics)
     app = Authenticate(app, keys=keys, metrics=metrics)
     return RequestEdge(app, metrics=metrics)
 

@@ -43,13 +43,14 @@ from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
 from search_api.entities.walking import Walks
 from search_api.metrics import ApiMetrics
+from search_api.quotas import Quotas
 from search_api.reading import VaultLibrary
 from search_api.retrieval.pipeline import Retrieval
 from search_api.retrieval.query_vectors import QueryVectors
 from search_api.retrieval.recall import Recall
 from search_api.retrieval.service import SearchService
 from search_api.services import Readiness, Services
-from search_api.settings import ApiSettings, SearchSettings
+from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
 from streams.producer import EventProducer
 from streams.settings import KafkaSettings
 from streams.topics import Topics
@@ -83,6 +84,7 @@ class ServeSettings:
     search: SearchSettings
     keys_file: Path
     context: ContextSettings = field(default_factory=ContextSettings)
+    limits: LimitsSettings = field(default_factory=LimitsSettings)
 
 
 def serve(settings: ServeSettings) -> None:
@@ -229,6 +231,7 @@ def _services(
         walks=Walks(gate),
         curation=Curation(gate, producer, topics, VersionClock()),
         labelling=Labelling(gate, producer, topics, model_id=identify_extractor(settings.extractor)),
+        quotas=Quotas(settings.limits, refusals=metrics.quota_refusals),
         readiness=Readiness(gate, embedder),
         settings=search,
         metrics=metrics,

@@ -18,6 +18,7 @@ from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
 from search_api.entities.walking import Walks
 from search_api.metrics import ApiMetrics
+from search_api.quotas import Quotas
 from search_api.retrieval.service import SearchService
 from search_api.settings import SearchSettings
 
@@ -60,6 +61,7 @@ class Services:
     walks: Walks
     curation: Curation
     labelling: Labelling
+    quotas: Quotas
     readiness: Readiness
     settings: SearchSettings
     metrics: ApiMetrics

@@ -31,6 +31,7 @@ def api_command() -> None:
             api=settings.api,
             search=settings.search,
             context=settings.context,
+            limits=settings.limits,
             keys_file=settings.keys_file,
         )
     )
