@@ -37,6 +37,7 @@ from indexers.settings import (
     VaultRoot,
 )
 from search_api.context.settings import ContextSettings
+from search_api.identity.settings import OidcSettings
 from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
 from streams.settings import AgentSettings, KafkaSettings, WatcherSettings
 
@@ -114,6 +115,7 @@ class Settings(BaseSettings):
     watcher: WatcherSettings = WatcherSettings()
     api: ApiSettings = ApiSettings()
     limits: LimitsSettings = LimitsSettings()
+    oidc: OidcSettings = OidcSettings()
     search: SearchSettings = SearchSettings()
     context: ContextSettings = ContextSettings()
     local: LocalSettings = LocalSettings()

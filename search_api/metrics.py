@@ -40,6 +40,19 @@ class ApiMetrics:
 
     def _of_identity(self) -> None:
         """Who was refused, and why."""
+        self.auth_failures = Counter(
+            "hopline_auth_failures_total",
+            "Requests whose asker isn't known, by reason: missing (no key), unknown, expired, revoked, token (signed, "
+            "and not taken), token_expired, suspended (its tenant), busy (too many unknown keys), unavailable.",
+            ["reason"],
+            registry=self.registry,
+        )
+        self.audit_entries = Counter(
+            "hopline_audit_entries_total",
+            "Entries of the audit log: written to the store, or dropped (in the process's log alone).",
+            ["outcome"],
+            registry=self.registry,
+        )
         self.quota_refusals = Counter(
             "hopline_quota_refusals_total",
             "Requests refused with 429, by the limit of the tenant that was reached (requests, writes, bytes).",

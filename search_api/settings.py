@@ -31,6 +31,14 @@ class ApiSettings(Section):
     host: str = Field("127.0.0.1", description="Address the query service listens on.")
     port: int = Field(8470, ge=0, le=65_535, description="Port of the query service.")
     keys_file: Path | None = Field(None, description="API keys (JSON); empty: keys.json in the data folder.")
+    secret_file: Path | None = Field(
+        None,
+        description="The installation's secret, the same for all replicas; empty: installation-secret in the data "
+        "folder, made where it is missing.",
+    )
+    key_cache_seconds: float = Field(
+        5.0, gt=0, le=60, description="A revoked key or a suspended tenant may go on for so long."
+    )
     request_timeout_seconds: float = Field(10.0, gt=0, description="Longest time one request may take.")
     body_max_bytes: int = Field(1_048_576, ge=1_024, description="Largest request body; more is 413.")
 
