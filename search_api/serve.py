@@ -45,6 +45,7 @@ from search_api.entities.walking import Walks
 from search_api.identity.secret import SECRET_FILE, InstallationSecret
 from search_api.identity.settings import OidcSettings
 from search_api.identity.wiring import IdentityParts, opened_identity
+from search_api.memories.writing import Memories
 from search_api.metrics import ApiMetrics
 from search_api.quotas import Quotas
 from search_api.reading import VaultLibrary
@@ -163,6 +164,7 @@ class _Held:
     model: Executor
     files: Executor
     identity: IdentityParts
+    vaults: VaultTree
 
 
 @asynccontextmanager
@@ -194,7 +196,7 @@ async def opened(
                 limits=settings.limits,
                 ttl_seconds=settings.api.key_cache_seconds,
             ) as identity:
-                held = _Held(model=model_threads, files=file_threads, identity=identity)
+                held = _Held(model=model_threads, files=file_threads, identity=identity, vaults=vaults)
                 yield _services(settings, gate, producer, embedder, library, held, metrics), gate
         finally:
             await producer.stop()
@@ -234,6 +236,17 @@ def _services(
         metrics=metrics,
     )
     topics = Topics(settings.prefix)
+    quotas = Quotas(settings.limits, refusals=metrics.quota_refusals)
+    memories = Memories(
+        gate=gate,
+        producer=producer,
+        topics=topics,
+        clock=VersionClock(),
+        vaults=held.vaults,
+        quotas=quotas,
+        request_seconds=settings.api.request_timeout_seconds,
+        content_max_chars=settings.api.memory_max_chars,
+    )
     return Services(
         search=service,
         context=ContextService(
@@ -253,7 +266,8 @@ def _services(
         curation=Curation(gate, producer, topics, VersionClock()),
         labelling=Labelling(gate, producer, topics, model_id=identify_extractor(settings.extractor)),
         identity=held.identity,
-        quotas=Quotas(settings.limits, refusals=metrics.quota_refusals),
+        quotas=quotas,
+        memories=memories,
         readiness=Readiness(gate, embedder),
         settings=search,
         metrics=metrics,

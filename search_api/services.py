@@ -19,6 +19,7 @@ from search_api.entities.reading import Entities
 from search_api.entities.walking import Walks
 from search_api.identity.audit import Audit
 from search_api.identity.wiring import IdentityParts
+from search_api.memories.writing import Memories
 from search_api.metrics import ApiMetrics
 from search_api.quotas import Quotas
 from search_api.retrieval.service import SearchService
@@ -64,6 +65,7 @@ class Services:
     curation: Curation
     labelling: Labelling
     quotas: Quotas
+    memories: Memories
     identity: IdentityParts
     readiness: Readiness
     settings: SearchSettings
