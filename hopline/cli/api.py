@@ -11,6 +11,7 @@ def register(app: typer.Typer) -> None:
 
 def api_command() -> None:
     """Run the query service until SIGTERM. `hopline up` starts it too."""
+    from hopline.local_key import installation_secret
     from hopline.settings import load_settings
     from search_api.serve import ServeSettings, serve
     from streams.logs import configure_logging
@@ -32,6 +33,10 @@ def api_command() -> None:
             search=settings.search,
             context=settings.context,
             mcp=settings.mcp,
+            limits=settings.limits,
+            oidc=settings.oidc,
+            secret=installation_secret(settings),
             keys_file=settings.keys_file,
+            memories=settings.memory_tree,
         )
     )

@@ -130,5 +130,7 @@ def _record(
             )
             for mention in mentions
         ],
+        # Nobody waits for a label that the document never mentioned.
+        tracks=list(subject.tracks) if mentions or kind == "deleted" else [],
     )
     return OutgoingRecord(topic=topic, key=subject.owner.record_key(label), value=encode(event))

@@ -26,6 +26,8 @@ class Subject:
     is_asked_again: bool = False
     #: Extracted even if that was done already.
     whole: bool = False
+    #: Followed events: see `DocumentChanged.tracks`.
+    tracks: tuple[str, ...] = ()
 
     @property
     def doc_id(self) -> DocumentId:
@@ -50,6 +52,7 @@ def of_word(word: Word) -> Subject:
         content_hash=event.content_hash,
         text=event.text if event.chunks else "",
         is_deletion=word.is_deletion,
+        tracks=tuple(event.tracks),
     )
 
 

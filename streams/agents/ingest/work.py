@@ -13,7 +13,7 @@ from indexers.linking.unlinked_look import NamedText
 from indexers.opensearch.gate import RowWrite
 from indexers.opensearch.rows import DocumentFacts, DocumentRow, GateRow, Index, facts_of
 from indexers.planning import PlannedDocument, Seen
-from streams.agents.ingest.decode import Arrival
+from streams.agents.ingest.decode import Arrival, MemoryEvent
 from streams.events import ChunkSpan, DocumentChanged, FileChange
 
 
@@ -27,6 +27,8 @@ class Work:
     planned: PlannedDocument | None
     #: What was fully indexed before.
     former: GateRow | None
+    #: Followed events that it carries out.
+    tracks: tuple[MemoryEvent, ...] = ()
 
     @property
     def document(self) -> DocumentKey:
@@ -134,6 +136,7 @@ def announcement(work: Work, inline_max_bytes: int) -> DocumentChanged:
         text=text,
         moved_from=_other_side(work, "moved_from"),
         moved_to=_other_side(work, "moved_to"),
+        tracks=[event.event_id for event in work.tracks],
     )
 
 

@@ -23,22 +23,23 @@ CURATION_FILE: Final = "curation.jsonl"
 class CurationJournal:
     """Blocking: off the event loop."""
 
-    roots: Sequence[VaultRoot]
     vaults: Vaults
 
     def append(self, namespace: EntityNamespace, commands: Sequence[CurationCommand]) -> int:
         """Number of lines that are new. Raises Transient while the root is awaited, else PoisonRecord."""
-        roots = roots_of(self.roots, namespace)
-        if not roots:
+        files = self.vaults.files
+        roots = roots_of(files.roots, namespace)
+        root = roots[0] if roots else files.root_of(namespace.namespace)
+        if root is None:
             owner = f"{namespace.tenant_id}/{namespace.owner}"
             raise PoisonRecord(
-                "unknown_vault", f"no vault root is set for {owner}: add it to HOPLINE_VAULTS, replay"
+                "unknown_vault", f"no vault is set for {owner}: add it to HOPLINE_VAULTS, replay"
             )
-        root = roots[0]
         place = DocumentKey(namespace=root.namespace, path=f"{FOLDER}/{CURATION_FILE}")
         try:
-            with self.vaults.reach(place) as files:
-                files.root_identity()
+            with self.vaults.reach(place) as vault:
+                vault.root_identity()
+                files.make(root.namespace)
                 lines = {command.event_id: encode(command) for command in commands}
                 return Journal(root.path, CURATION_FILE).append(lines)
         except FileNotFoundError as exc:
