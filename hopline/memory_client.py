@@ -111,9 +111,7 @@ class AsyncMemoryMethods(ABC):
 
 def _awaited(event_id: str, until: Milestone, left: float) -> Call[Event]:
     seconds = round(min(max(left, 0.1), _WAIT_SECONDS), 1)
-    # Asked for what is there already, the service answers at once.
-    wait_for: Milestone | None = None if state == "accepted" else state
-    return memory_calls.event(event_id, wait_for=wait_for, timeout_seconds=seconds)
+    return memory_calls.event(event_id, wait_for=until, timeout_seconds=seconds)
 
 
 def _is_over(found: Event, until: Milestone, end: float) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -12,11 +11,9 @@ import httpx2
 import pytest
 import pytest_asyncio
 from mcp.client import Client
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult, TextContent, TextResourceContents
+from mcp_types import TextResourceContents
 
-from indexers.domain.identity import Principal
 from search_api.mcp.rest import Rest
 from search_api.mcp.server import build_server
 from search_api.mcp.settings import McpSettings

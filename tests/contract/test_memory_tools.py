@@ -1,4 +1,4 @@
-"""Memories written, followed and forgotten by the MCP tools, the client and the commands; agents carry them out here."""
+"""Memories written, followed and forgotten by MCP tools, client and commands; the agents carry them out."""
 
 from __future__ import annotations
 
