@@ -14,9 +14,10 @@ import msgspec
 from indexers.domain import hashing
 from indexers.domain.identity import DocumentId
 from indexers.errors import PoisonRecord
+from indexers.event_rows import stage_id
 from indexers.linking.unlinked import Naming
 from indexers.linking.unlinked_texts import SaidTexts, VaultTexts
-from indexers.opensearch.gate import Gate, RowRef
+from indexers.opensearch.gate import Gate, RowAsked, RowRef
 from indexers.opensearch.rows import EventRow, GateRow, Index
 from indexers.planning import SaidText
 from streams.agents.ingest.content import content_of, read_or_none, render
@@ -34,6 +35,7 @@ from streams.agents.ingest.plan import (
     is_whole,
     slices,
     utc_now,
+    without_overtaken,
 )
 from streams.agents.ingest.relations import Relations
 from streams.agents.ingest.statements import Stated, split
@@ -113,11 +115,12 @@ class IngestHandler:
 
     async def commit(self, prepared: Prepared) -> None:
         fingerprint = self.planner.versions.fingerprint
-        rows = await self.context.hold("opensearch", lambda: self._gate_rows(prepared.choices))
-        decided = decide_all(prepared.choices, rows, fingerprint)
+        rows, told = await self.context.hold("opensearch", lambda: self._known(prepared.choices))
+        choices = without_overtaken(prepared.choices, told)
+        decided = decide_all(choices, rows, fingerprint)
         touched, left_behind = await self.relations.take_along(prepared.moves)
         poisoned = [*prepared.poisoned, *left_behind]
-        older = 0
+        older = len(prepared.choices) - len(choices)
         for part in slices(decided.to_do, self._cap_bytes):
             planned = await self._plan(part, rows)
             stale, refused = await self._store(planned)
@@ -159,17 +162,24 @@ class IngestHandler:
     def _cap_bytes(self) -> int:
         return self.planner.settings.document_max_bytes
 
-    async def _gate_rows(self, choices: dict[DocumentId, Choice]) -> dict[DocumentId, GateRow]:
-        refs = [
-            RowRef(principal=choice.newest.arrival.document.namespace.principal, row_id=doc_id)
-            for doc_id, choice in choices.items()
-        ]
-        found = await self.gate.get_many(Index.GATE, refs) if refs else []
-        return {
+    async def _known(self, choices: dict[DocumentId, Choice]) -> tuple[dict[DocumentId, GateRow], set[str]]:
+        """What is indexed of the documents, and which of the followed events were overtaken before."""
+        gates = [_asked(Index.GATE, choice, doc_id) for doc_id, choice in choices.items()]
+        followed = {
+            event.event_id: _asked(Index.EVENTS, choice, stage_id(event.event_id, "overtaken"))
+            for choice in choices.values()
+            for event in choice.newest.memories
+            if event.tracked
+        }
+        asked = [*gates, *followed.values()]
+        found = await self.gate.get_rows(asked) if asked else []
+        rows = {
             doc_id: msgspec.convert(row.source, GateRow)
-            for doc_id, row in zip(choices, found, strict=True)
+            for doc_id, row in zip(choices, found, strict=False)
             if row is not None
         }
+        told = zip(followed, found[len(gates) :], strict=True)
+        return rows, {event_id for event_id, row in told if row is not None}
 
     async def _plan(self, sights: Sequence[Sight], rows: dict[DocumentId, GateRow]) -> Planned:
         planned = Planned()
@@ -241,6 +251,12 @@ class IngestHandler:
 
     async def _run(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self.executor, call)
+
+
+def _asked(index: Index, choice: Choice, row_id: str) -> RowAsked:
+    principal = choice.newest.arrival.document.namespace.principal
+    fields = None if index is Index.GATE else ("event_id",)
+    return RowAsked(index=index, ref=RowRef(principal=principal, row_id=row_id), fields=fields)
 
 
 def _choices(grouped: dict[DocumentId, Contest], sights: Sequence[Sight]) -> dict[DocumentId, Choice]:
