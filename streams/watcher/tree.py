@@ -10,7 +10,6 @@ import asyncio
 import os
 import random
 import time
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -23,12 +22,13 @@ from watchfiles import awatch
 from indexers.domain.identity import Namespace
 from indexers.errors import ConfigurationError, HoplineError, VaultUnavailable
 from indexers.settings import VaultRoot
-from indexers.vault.tree import VaultTree, make_folder, namespace_at, place_of
+from indexers.vault.tree import VaultTree, make_folder, place_of
 from streams.health import Liveness
 from streams.settings import WatcherSettings
 from streams.watcher.awaited import UndecodableName, next_of
+from streams.watcher.members import Member, by_namespace
 from streams.watcher.paths import changed_identities
-from streams.watcher.status import TREE_NAME, HeldRemovals, RootState, StatusFile
+from streams.watcher.status import TREE_NAME, RootState, StatusFile
 from streams.watcher.sync import RootSync
 from streams.watcher.watch import LONGEST_BURST, RETRY_SECONDS, TICK_MS
 
@@ -41,19 +41,6 @@ _AT_ONCE: Final = 4
 #: Scans before the live changes are looked at again.
 _SCANS_A_ROUND: Final = 20
 _AGAIN_SECONDS: Final = 5.0
-
-
-@dataclass(slots=True, kw_only=True)
-class Member:
-    """One namespace. `next_scan`: when it is due, by the monotonic clock."""
-
-    root: VaultRoot
-    sync: RootSync
-    next_scan: float = 0.0
-    scanned: bool = False
-    fault: str | None = None
-    held: HeldRemovals | None = None
-    confirmation: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -118,7 +105,7 @@ class TreeWatcher:
                 await self._round(root, [path for _, path in found])
 
     async def _round(self, root: str, paths: Sequence[str]) -> None:
-        changed, news = _by_namespace(root, paths)
+        changed, news = by_namespace(root, paths)
         if news or any(ns not in self._members for ns in changed) or time.monotonic() >= self._discover_at:
             await self._discover()
         known = {ns: found for ns, found in changed.items() if ns in self._members}
@@ -138,38 +125,23 @@ class TreeWatcher:
             log.warning("namespace.gone", root=self._members.pop(namespace).root.name)
         for namespace in roots.keys() - self._members.keys():
             root = roots[namespace]
-            self._members[namespace] = Member(root=root, sync=self.open_sync(root))
+            self._members[namespace] = Member(
+                root=root, sync=self.open_sync(root), status=StatusFile(self.status_folder, root.name)
+            )
         self._discover_at = time.monotonic() + DISCOVER_SECONDS
 
     async def _scan_due(self) -> None:
         now = time.monotonic()
         for member in self._members.values():
-            if member.sync.held is not None and self._is_confirmed(member):
+            if member.sync.held is not None and member.is_confirmed():
                 member.sync.let_go_of_held()
         due = [member for member in self._members.values() if member.next_scan <= now]
         await self._each(due[:_SCANS_A_ROUND], self._scan)
 
     async def _scan(self, member: Member) -> None:
-        member.confirmation = self._status_of(member).confirmation()
-        report = await member.sync.scan(everything=not member.scanned)
-        member.scanned = True
         pause = self.settings.rescan_seconds * random.uniform(0.9, 1.1)  # noqa: S311 - jitter
+        await member.scan()
         member.next_scan = time.monotonic() + pause
-        member.sync.metrics.scan_seconds.observe(report.seconds)
-        if report.upserted or report.deleted or report.problems or report.held is not None:
-            log.info(
-                "vault.scanned",
-                root=member.root.name,
-                files=report.files,
-                upserted=report.upserted,
-                deleted=report.deleted,
-                held=0 if report.held is None else len(report.held.paths),
-                problems=len(report.problems),
-                seconds=report.seconds,
-            )
-        if member.sync.tombstones is not None:
-            await member.sync.tombstones.purge(member.root.namespace)
-        self._tell_of_held(member)
 
     async def _reconcile(self, root: str, member: Member, paths: Iterable[str]) -> None:
         if not member.scanned:
@@ -178,7 +150,7 @@ class TreeWatcher:
         identities = await asyncio.to_thread(changed_identities, folder, paths)
         if identities:
             await member.sync.reconcile(identities)
-            self._tell_of_held(member)
+            member.tell_of_held()
 
     async def _each(self, members: Sequence[Member], work: Callable[[Member], Awaitable[None]]) -> None:
         """A fault of one namespace's folder is its own; one of a service ends the round."""
@@ -218,29 +190,6 @@ class TreeWatcher:
             msg = f"the memory tree {self.folder} can't be read: {exc.strerror}"
             raise VaultUnavailable(msg) from exc
         return f"{info.st_dev}:{info.st_ino}"
-
-    def _status_of(self, member: Member) -> StatusFile:
-        """Never written for a namespace: it is where `rescan --confirm-removals` leaves its word."""
-        return StatusFile(self.status_folder, member.root.name)
-
-    def _is_confirmed(self, member: Member) -> bool:
-        said = self._status_of(member).confirmation()
-        changed = said != member.confirmation
-        member.confirmation = said
-        return changed
-
-    def _tell_of_held(self, member: Member) -> None:
-        held = member.sync.held
-        if held is not None and held != member.held:
-            log.error(
-                "removals.held",
-                root=member.root.name,
-                reason=held.reason,
-                removed=len(held.paths),
-                known=held.known,
-                confirm=f"hopline rescan --confirm-removals --root {member.root.name}",
-            )
-        member.held = held
 
     def _down(self, state: RootState, fault: Exception) -> None:
         """Told once, not at every try."""
@@ -285,21 +234,3 @@ class TreeWatcher:
             await asyncio.wait_for(self.stop.wait(), seconds)
         except TimeoutError:
             return
-
-
-def _by_namespace(root: str, paths: Iterable[str]) -> tuple[dict[Namespace, list[str]], bool]:
-    """Changed paths of each namespace, and whether a folder above them changed."""
-    found: defaultdict[Namespace, list[str]] = defaultdict(list)
-    above = False
-    for path in paths:
-        if not path.startswith(f"{root}/"):
-            above = True
-            continue
-        parts = path[len(root) + 1 :].split("/")
-        deep = 4 if parts[1:2] == ["team"] else 3
-        namespace = namespace_at(parts[:deep]) if len(parts) > deep else None
-        if namespace is not None:
-            found[namespace].append(path)
-        elif len(parts) <= deep:
-            above = True
-    return dict(found), above

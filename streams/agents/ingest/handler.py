@@ -11,18 +11,17 @@ from typing import TypeVar
 
 import msgspec
 
-from indexers.domain import hashing
 from indexers.domain.identity import DocumentId
 from indexers.errors import PoisonRecord
-from indexers.event_rows import stage_id
 from indexers.linking.unlinked import Naming
 from indexers.linking.unlinked_texts import SaidTexts, VaultTexts
-from indexers.opensearch.gate import Gate, RowAsked, RowRef
-from indexers.opensearch.rows import EventRow, GateRow, Index
+from indexers.opensearch.gate import Gate
+from indexers.opensearch.rows import GateRow
 from indexers.planning import SaidText
-from streams.agents.ingest.content import content_of, read_or_none, render
+from streams.agents.ingest.content import content_of, read_or_none
 from streams.agents.ingest.decode import Contest, MemoryEvent, contests, decode_inputs
 from streams.agents.ingest.due import Move, moves_of
+from streams.agents.ingest.followed import known_hashes, known_of, told_of
 from streams.agents.ingest.look import Look
 from streams.agents.ingest.memories import Memories, is_out_of_date, order_of
 from streams.agents.ingest.plan import (
@@ -32,7 +31,6 @@ from streams.agents.ingest.plan import (
     Sight,
     choice_of,
     decide_all,
-    is_whole,
     slices,
     utc_now,
     without_overtaken,
@@ -40,12 +38,12 @@ from streams.agents.ingest.plan import (
 from streams.agents.ingest.relations import Relations
 from streams.agents.ingest.statements import Stated, split
 from streams.agents.ingest.work import Work, announcement
-from streams.agents.ingest.write import Written, write_documents, write_gate_rows
+from streams.agents.ingest.write import write_documents, write_gate_rows
 from streams.agents.progress import Progress, of_memory, stages
 from streams.agents.vaults import Vaults
 from streams.batch import Poisoned, Record
 from streams.context import AgentContext
-from streams.events import FileChange, MemoryWrite, encode
+from streams.events import FileChange, encode
 from streams.producer import OutgoingRecord
 from streams.topics import Topics
 
@@ -115,7 +113,7 @@ class IngestHandler:
 
     async def commit(self, prepared: Prepared) -> None:
         fingerprint = self.planner.versions.fingerprint
-        rows, told = await self.context.hold("opensearch", lambda: self._known(prepared.choices))
+        rows, told = await self.context.hold("opensearch", lambda: known_of(self.gate, prepared.choices))
         choices = without_overtaken(prepared.choices, told)
         decided = decide_all(choices, rows, fingerprint)
         touched, left_behind = await self.relations.take_along(prepared.moves)
@@ -142,7 +140,7 @@ class IngestHandler:
         await self.context.send(planned.words_of(written.applied))
         fingerprint = self.planner.versions.fingerprint
         ungated = await hold("opensearch", lambda: write_gate_rows(self.gate, written, fingerprint))
-        await self.progress.tell(_told(planned, written))
+        await self.progress.tell(told_of(written, planned.overtaken))
         return len(written.stale), [*written.rejected, *ungated]
 
     def _texts(self, planned: Planned) -> VaultTexts:
@@ -161,25 +159,6 @@ class IngestHandler:
     @property
     def _cap_bytes(self) -> int:
         return self.planner.settings.document_max_bytes
-
-    async def _known(self, choices: dict[DocumentId, Choice]) -> tuple[dict[DocumentId, GateRow], set[str]]:
-        """What is indexed of the documents, and which of the followed events were overtaken before."""
-        gates = [_asked(Index.GATE, choice, doc_id) for doc_id, choice in choices.items()]
-        followed = {
-            event.event_id: _asked(Index.EVENTS, choice, stage_id(event.event_id, "overtaken"))
-            for choice in choices.values()
-            for event in choice.newest.memories
-            if event.tracked
-        }
-        asked = [*gates, *followed.values()]
-        found = await self.gate.get_rows(asked) if asked else []
-        rows = {
-            doc_id: msgspec.convert(row.source, GateRow)
-            for doc_id, row in zip(choices, found, strict=False)
-            if row is not None
-        }
-        told = zip(followed, found[len(gates) :], strict=True)
-        return rows, {event_id for event_id, row in told if row is not None}
 
     async def _plan(self, sights: Sequence[Sight], rows: dict[DocumentId, GateRow]) -> Planned:
         planned = Planned()
@@ -221,7 +200,7 @@ class IngestHandler:
         else:
             # A memory is a file before it is a row: the vault is the truth.
             before = [one for one in sight.memories if one is not event and order_of(one) <= order_of(event)]
-            carried = self.memories.carry_out(event, before, _known_hashes(sight, former))
+            carried = self.memories.carry_out(event, before, known_hashes(sight, former))
             if carried is None:
                 return None
             sight, vault_path = replace(sight, content=carried.content), carried.vault_path
@@ -253,33 +232,7 @@ class IngestHandler:
         return await asyncio.get_running_loop().run_in_executor(self.executor, call)
 
 
-def _asked(index: Index, choice: Choice, row_id: str) -> RowAsked:
-    principal = choice.newest.arrival.document.namespace.principal
-    fields = None if index is Index.GATE else ("event_id",)
-    return RowAsked(index=index, ref=RowRef(principal=principal, row_id=row_id), fields=fields)
-
-
 def _choices(grouped: dict[DocumentId, Contest], sights: Sequence[Sight]) -> dict[DocumentId, Choice]:
     by_place = {sight.arrival.record.place: sight for sight in sights}
     found = {doc_id: choice_of(contest, by_place) for doc_id, contest in grouped.items()}
     return {doc_id: choice for doc_id, choice in found.items() if choice is not None}
-
-
-def _known_hashes(sight: Sight, former: GateRow | None) -> set[str]:
-    """What the file of a memory may hold without being anybody's edit."""
-    writes = {
-        hashing.content_hash(render(one))
-        for one in sight.memories
-        if isinstance(one, MemoryWrite) and is_whole(one)
-    }
-    return writes if former is None or former.deleted else writes | {former.content_hash}
-
-
-def _told(planned: Planned, written: Written) -> list[EventRow]:
-    """Stages of the followed events. What was refused is told of with its dead letter."""
-    ingested = [event for work in written.applied for event in work.tracks]
-    stale = [event for work in written.stale for event in work.tracks]
-    return [
-        *stages(of_memory(ingested), "ingested"),
-        *stages(of_memory([*stale, *planned.overtaken]), "overtaken"),
-    ]
