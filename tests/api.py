@@ -42,7 +42,7 @@ from search_api.mcp.settings import McpSettings
 from search_api.metrics import ApiMetrics
 from search_api.serve import ServeSettings, opened
 from search_api.served import served
-from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
+from search_api.settings import ApiSettings, SearchSettings
 from streams.settings import KafkaSettings
 
 T = TypeVar("T")
@@ -126,7 +126,6 @@ async def running_service(
     search: SearchSettings | None = None,
     context: ContextSettings | None = None,
     mcp: McpSettings | None = None,
-    limits: LimitsSettings | None = None,
     prefix: str | None = None,
     kafka_servers: str = NO_BROKER,
     memories: Path | None = None,
@@ -150,7 +149,6 @@ async def running_service(
         search=search or SearchSettings(),
         context=context or ContextSettings(),
         mcp=mcp or McpSettings(enabled=False),
-        limits=limits or LimitsSettings(),
         keys_file=keys_file,
         memories=memories,
     )
