@@ -34,10 +34,11 @@ from indexers.vault.local import LocalVaultFiles
 from search_api.app import create_app
 from search_api.auth import KeyRing
 from search_api.context.settings import ContextSettings
+from search_api.identity.settings import OidcSettings
 from search_api.keys import store_key
 from search_api.metrics import ApiMetrics
 from search_api.serve import ServeSettings, opened
-from search_api.settings import ApiSettings, SearchSettings
+from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
 from streams.settings import KafkaSettings
 
 #: Nothing listens there: for what needs no broker.
@@ -118,6 +119,8 @@ async def running_service(
     api: ApiSettings | None = None,
     search: SearchSettings | None = None,
     context: ContextSettings | None = None,
+    limits: LimitsSettings | None = None,
+    oidc: OidcSettings | None = None,
     prefix: str | None = None,
     kafka_servers: str = NO_BROKER,
     keep: bool = False,
@@ -139,6 +142,8 @@ async def running_service(
         api=api or ApiSettings(),
         search=search or SearchSettings(),
         context=context or ContextSettings(),
+        limits=limits or LimitsSettings(),
+        oidc=oidc or OidcSettings(),
         keys_file=keys_file,
     )
     metrics = ApiMetrics(CollectorRegistry())
