@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 import pytest_asyncio
 from dirty_equals import IsPartialDict, IsStr
 
 from indexers.domain.identity import INSTALLATION
+from indexers.opensearch.gate import RowRef, RowWrite
+from indexers.opensearch.rows import ControlRow, Index
+from search_api.identity.register import REGISTRAR
 from tests.api import Service, bearer
 from tests.conftest import Stack
 from tests.identity_api import (
@@ -115,11 +120,37 @@ class TestKeys:
             service, BOSS, "POST", "/v1/admin/keys", json={"agent": "a", "expires_at": "2001-01-01"}
         ) == (422, IsPartialDict(errors=[{"field": "body.expires_at", "message": "lies in the past"}]))
 
+    async def test_all_unknown_keys_get_one_answer(self, service: Service) -> None:
+        made = await make(service)
+        key_id, key = made["key_id"], made["key"]
+        others = (
+            "some-key",
+            f"hop_{NOBODY}_{'a' * 43}",
+            f"hop_{key_id}_{'a' * 43}",
+            f"hop_{NOBODY}_{key.rpartition('_')[2]}",
+            key[:-1],
+            key.swapcase(),
+            "a.b.c",
+            "x" * 20_000,
+        )
+        answers = [await refused(service, other, "GET", "/v1/whoami") for other in others]
+        assert answers == [(401, answers[0][1])] * len(others)
+        await ask(service, key, "GET", "/v1/whoami")
+
+    async def test_a_row_that_is_none_of_ours_opens_nothing(self, service: Service) -> None:
+        """Whoever can write the index can't make the pipeline's role of it."""
+        for change in ({"roles": ["pipeline"]}, {"tenant": "a/b"}, {"digest": None}, {"created_at": "then"}):
+            made = await make(service)
+            await _rewrite(service, made["key_id"], change)
+            await asyncio.sleep(CACHE_SECONDS)
+            assert (await refused(service, made["key"], "GET", "/v1/whoami"))[0] == 401
+
     async def test_another_replicas_revocation_counts_within_the_cache_time(self, service: Service) -> None:
-        """What this process remembers was written over by another's change in the store."""
+        """It changes the row, and this process isn't told."""
         made = await make(service)
         await ask(service, made["key"], "GET", "/v1/whoami")
-        await ask(service, BOSS, "DELETE", f"/v1/admin/keys/{made['key_id']}")
+        await _rewrite(service, made["key_id"], {"revoked_at": "2031-04-05T00:00:00Z"})
+        await ask(service, made["key"], "GET", "/v1/whoami")
         await asyncio.sleep(CACHE_SECONDS)
         assert (await refused(service, made["key"], "GET", "/v1/whoami"))[0] == 401
 
@@ -272,3 +303,22 @@ async def test_failures_are_counted_by_reason(service: Service) -> None:
     await refused(service, f"hop_{NOBODY}_{'b' * 43}", "GET", "/v1/whoami")
     await refused(service, "some-key", "GET", "/v1/whoami")
     assert {reason: count(reason) - before[reason] for reason in before} == {"missing": 1, "unknown": 2}
+
+
+async def _rewrite(service: Service, key_id: str, change: dict[str, Any]) -> None:
+    """The row of a key, as another process (or another hand) leaves it."""
+    row_id = f"key/{hashlib.sha256(key_id.encode()).hexdigest()}"
+    [stored] = await service.gate.get_many(Index.CONTROL, [RowRef(principal=REGISTRAR, row_id=row_id)])
+    assert stored is not None
+    row = msgspec.convert(stored.source | {"value": stored.source["value"] | change}, ControlRow)
+    write = RowWrite(
+        principal=REGISTRAR,
+        index=Index.CONTROL,
+        row_id=row_id,
+        action="replace_if",
+        row=row,
+        seq_no=stored.seq_no,
+        primary_term=stored.primary_term,
+    )
+    [result] = await service.gate.write([write])
+    assert result.status == "applied"
