@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
+
+import msgspec
 
 from indexers.opensearch.rows import DocumentRow, GateRow, owner_fields
 from indexers.planning import Seen
+
+#: In `no_vector_reason` of a fence.
+ERASED: Final = "erased"
+
+
+def fence(seen: Seen, *, indexed_at: str, until: str) -> DocumentRow:
+    """What stays of an erased document: a tombstone without its path, so that no event that is replayed revives it."""
+    stone = tombstone(seen, indexed_at=indexed_at, until=until)
+    return msgspec.structs.replace(stone, path=stone.doc_id, vault_path="", no_vector_reason=ERASED)
 
 
 def tombstone(seen: Seen, *, indexed_at: str, until: str) -> DocumentRow:

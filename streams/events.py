@@ -102,6 +102,8 @@ class DocumentChanged(PathEvent, frozen=True, kw_only=True):
     #: needs tells of its document anew.
     facts: DocumentFacts = DocumentFacts()
     text: str | None = None
+    #: Of a deletion: for good, with all that curators said of names that nothing else mentions.
+    erased: bool = False
     #: Document ids, the other side of a rename.
     moved_from: str | None = None
     moved_to: str | None = None
@@ -129,6 +131,8 @@ class MentionsExtracted(PathEvent, frozen=True, kw_only=True):
     doc_id: str
     label: str
     mentions: list[ExtractedMention] = []
+    #: See `DocumentChanged`.
+    erased: bool = False
 
 
 class CurationCommand(Event, frozen=True, kw_only=True):
