@@ -57,7 +57,7 @@ class InvalidRequest(ApiError, WrongUsage):  # noqa: N818 - see above
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call(Generic[T]):
-    method: Literal["GET", "POST", "PUT"]
+    method: Literal["GET", "POST", "PUT", "DELETE"]
     path: str
     answer: type[T]
     params: Mapping[str, str | int] | None = None

@@ -7,13 +7,18 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from search_api.models import Answer
-from search_api.requests import Request, clean_query
+from search_api.requests import Request, clean_query, clean_text
 
 #: Documents of one call; with more, `more` says so and the call is repeated.
 DOCUMENTS_MAX = 1_000
 NAME_MAX_CHARS = 200
 
 _Name = Annotated[str, Field(min_length=1, max_length=NAME_MAX_CHARS), AfterValidator(clean_query)]
+
+
+_Text = Annotated[str, Field(max_length=300), AfterValidator(clean_text)]
+#: JSON readers keep integers of this size exact.
+_Count = Annotated[int, Field(ge=0, le=2**53)]
 
 
 class ErasureBody(Request):
@@ -43,7 +48,28 @@ class ReceiptAnswer(Answer):
     log_expires_at: str = Field(
         description="By then the last log segment that may hold the text is deleted; until then nothing reads it."
     )
-    signature: str = Field(description="HMAC-SHA256 over the other fields; `hopline erase --check FILE`.")
+    signature: str = Field(
+        description="HMAC-SHA256 over the other fields; `POST /v1/erasures/check` says whether it is genuine."
+    )
+
+
+class ReceiptBody(Request):
+    """A receipt as an erasure gave it, every field."""
+
+    erasure_id: _Text
+    tenant_id: _Text
+    requested_by: _Text
+    requested_at: _Text
+    completed_at: _Text
+    doc_ids: list[_Text] = Field(max_length=10_000)
+    removed: dict[_Text, _Count] = Field(max_length=100)
+    remaining: dict[_Text, _Count] = Field(max_length=100)
+    log_expires_at: _Text
+    signature: _Text
+
+
+class CheckAnswer(Answer):
+    genuine: bool = Field(description="This installation signed it, and nothing in it was changed since.")
 
 
 class ErasureAnswer(Answer):

@@ -13,8 +13,8 @@ import msgspec
 from indexers.domain.identity import DocumentKey, Principal
 from indexers.opensearch.gate import Gate
 from search_api.entities.curating import send
-from search_api.erasure.models import ErasureAnswer, ErasureBody, ReceiptAnswer
-from search_api.erasure.receipt import Receipt, is_complete, signed
+from search_api.erasure.models import CheckAnswer, ErasureAnswer, ErasureBody, ReceiptAnswer, ReceiptBody
+from search_api.erasure.receipt import Receipt, is_complete, is_genuine, signed
 from search_api.erasure.records import Erasure, read, store
 from search_api.erasure.selecting import Selected, Target, may_erase, select, targets_of, with_former_places
 from search_api.erasure.stores import count_rows
@@ -71,6 +71,11 @@ class Erasures:
         if erasure is None:
             raise no_such("erasure")
         return await self._answer(principal, erasure)
+
+    def check(self, principal: Principal, body: ReceiptBody) -> CheckAnswer:
+        """A receipt of another tenant is none here, genuine or not."""
+        receipt = Receipt(**body.model_dump())
+        return CheckAnswer(genuine=receipt.tenant_id == principal.tenant_id and is_genuine(receipt, self.key))
 
     async def _named(self, principal: Principal, doc_ids: Sequence[str]) -> Selected:
         found = await targets_of(self.gate, principal, [doc_id for doc_id in doc_ids if is_id(doc_id)])

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Response
 
-from search_api.erasure.models import ErasureAnswer, ErasureBody
+from search_api.erasure.models import CheckAnswer, ErasureAnswer, ErasureBody, ReceiptBody
 from search_api.routes.shared import PrincipalDep, ServicesDep, bearer, problems, require_json
 
 router = APIRouter(prefix="/v1/erasures", tags=["erasures"], dependencies=[Depends(bearer)])
@@ -29,6 +29,17 @@ async def erase(
     An agent erases what it wrote, an admin whatever its tenant has. At most 1,000 documents a call.
     """
     return _with_status(await services.erasures.erase(principal, body), response)
+
+
+@router.post(
+    "/check",
+    summary="Whether a receipt is genuine",
+    dependencies=[Depends(require_json)],
+    responses=problems(401, 408, 413, 415, 422, 503),
+)
+async def check_receipt(body: ReceiptBody, services: ServicesDep, principal: PrincipalDep) -> CheckAnswer:
+    """Whether this installation signed it for the caller's tenant, and nothing in it was changed since."""
+    return services.erasures.check(principal, body)
 
 
 @router.get("/{erasure_id}", summary="How far an erasure is", responses=problems(401, 404, 422, 503))
