@@ -37,7 +37,8 @@ from indexers.settings import (
     VaultRoot,
 )
 from search_api.context.settings import ContextSettings
-from search_api.settings import ApiSettings, SearchSettings
+from search_api.identity.settings import OidcSettings
+from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
 from streams.settings import AgentSettings, KafkaSettings, WatcherSettings
 
 ENV_PREFIX = "HOPLINE_"
@@ -113,6 +114,8 @@ class Settings(BaseSettings):
     link: AgentSettings = AgentSettings(batch_records=1_000)
     watcher: WatcherSettings = WatcherSettings()
     api: ApiSettings = ApiSettings()
+    limits: LimitsSettings = LimitsSettings()
+    oidc: OidcSettings = OidcSettings()
     search: SearchSettings = SearchSettings()
     context: ContextSettings = ContextSettings()
     local: LocalSettings = LocalSettings()

@@ -14,10 +14,12 @@ from indexers.errors import Transient
 from search_api.auth import KeyRing
 from search_api.direct import DirectSearch
 from search_api.edge import Authenticate, RequestEdge
-from search_api.limits import BodyLimit, Deadline
+from search_api.identity.authenticator import Authenticator
+from search_api.identity.boundary import Boundary, note_foreign_body, record_denied
+from search_api.limits import BodyLimit, Deadline, RateLimit
 from search_api.models import ProblemAnswer
-from search_api.problems import MEDIA_TYPE, FieldError, Problem, ProblemError, invalid, unavailable
-from search_api.routes import context, documents, entities, health, namespaces, search
+from search_api.problems import MEDIA_TYPE, FieldError, Problem, ProblemError, invalid, store_away
+from search_api.routes import admin, context, documents, entities, health, namespaces, search
 from search_api.services import Services
 from search_api.settings import ApiSettings
 
@@ -36,8 +38,16 @@ def create_app(services: Services, *, keys: KeyRing, settings: ApiSettings) -> A
     app: ASGIApp = DirectSearch(api, services, on_fault=_on_fault)
     app = Deadline(app, timeout_seconds=seconds, metrics=metrics)
     app = BodyLimit(app, max_bytes=settings.body_max_bytes, timeout_seconds=seconds, metrics=metrics)
-    app = Authenticate(app, keys=keys, metrics=metrics)
-    return RequestEdge(app, metrics=metrics)
+    app = RateLimit(app, quotas=services.quotas, metrics=metrics)
+    parts = services.identity
+    authenticator = Authenticator(
+        keys, keys=parts.keys, tokens=parts.tokens, tenants=parts.tenants, quotas=services.quotas
+    )
+    app = Boundary(app, metrics=metrics)
+    app = Authenticate(app, authenticator=authenticator, metrics=metrics)
+    return RequestEdge(
+        app, metrics=metrics, on_denied=lambda scope, route: record_denied(services.audit, scope, route)
+    )
 
 
 def openapi_document() -> dict[str, Any]:
@@ -69,6 +79,8 @@ def _routes() -> FastAPI:
         entities.of_documents,
         entities.router,
         namespaces.router,
+        admin.of_askers,
+        admin.router,
         health.router,
     )
     for router in routers:
@@ -112,12 +124,12 @@ async def _problem(request: Request, error: Exception) -> Response:
 async def _store_away(request: Request, error: Exception) -> Response:
     assert isinstance(error, Transient)  # noqa: S101 - registered for this type
     log.warning("store.unavailable", reason=error.reason, request_id=request.state.request_id)
-    detail = "The search store is away or overloaded. Nothing is wrong with the request."
-    return _answer(request, unavailable("store-unavailable", detail, error.retry_after))
+    return _answer(request, store_away(error.retry_after))
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this type
+    note_foreign_body(request.scope, error.errors())
     return _answer(request, invalid([_field_error(item) for item in error.errors()[:_ERRORS_SHOWN]]))
 
 

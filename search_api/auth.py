@@ -1,4 +1,4 @@
-"""Who asks: `Authorization: Bearer KEY` → principal."""
+"""Keys of a file: `Authorization: Bearer KEY` → principal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class _Stamp:
+class Stamp:
     """Changes when the file is replaced or edited."""
 
     inode: int
@@ -33,7 +33,7 @@ class KeyRing:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._stamp = _stamp(path)
+        self._stamp = stamp_of(path)
         self._entries: tuple[KeyEntry, ...] = read_keys(path)
 
     def principal_of(self, authorization: str | None) -> Principal | None:
@@ -41,8 +41,11 @@ class KeyRing:
         scheme, _, key = (authorization or "").partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
             return None
+        return self.find(key.strip())
+
+    def find(self, key: str) -> Principal | None:
         self._reload_when_changed()
-        digest = key_digest(key.strip())
+        digest = key_digest(key)
         found: KeyEntry | None = None
         # All entries are compared, each in constant time: how long it takes says nothing about the keys.
         for entry in self._entries:
@@ -51,7 +54,7 @@ class KeyRing:
         return None if found is None else found.principal
 
     def _reload_when_changed(self) -> None:
-        stamp = _stamp(self._path)
+        stamp = stamp_of(self._path)
         if stamp == self._stamp:
             return
         self._stamp = stamp
@@ -63,9 +66,10 @@ class KeyRing:
             log.info("keys.read", file=str(self._path), keys=len(self._entries))
 
 
-def _stamp(path: Path) -> _Stamp | None:
+def stamp_of(path: Path) -> Stamp | None:
+    """None: there is no file, or none that can be looked at."""
     try:
         stat = path.stat()
     except OSError:
         return None
-    return _Stamp(stat.st_ino, stat.st_size, stat.st_mtime_ns)
+    return Stamp(stat.st_ino, stat.st_size, stat.st_mtime_ns)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from typing import Any, Final
 from uuid import uuid4
 
@@ -14,9 +15,11 @@ import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indexers.domain.identity import Principal
-from search_api.auth import KeyRing
+from indexers.errors import Transient
+from search_api.identity.authenticator import Authenticator
+from search_api.identity.refusals import Reason, Refused
 from search_api.metrics import ApiMetrics
-from search_api.problems import MEDIA_TYPE, REQUEST_ID_HEADER, Problem
+from search_api.problems import MEDIA_TYPE, REQUEST_ID_HEADER, Problem, store_away
 
 log = structlog.get_logger()
 
@@ -24,7 +27,15 @@ log = structlog.get_logger()
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 #: Key of the scope's state under which a route leaves fields for the log line.
 LOG_FIELDS: Final = "log_fields"
+#: Key of the scope's state: what the audit log says of a request that is refused, unless with a plain 403.
+DENIED: Final = "denied"
+#: Told of the route's pattern.
+OnDenied = Callable[[Scope, str], None]
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+
+
+def tell_nobody(_scope: Scope, _route: str) -> None:
+    """For who keeps no audit log."""
 
 
 def header(scope: Scope, name: bytes) -> bytes | None:
@@ -44,9 +55,10 @@ async def send_problem(send: Send, problem: Problem, request_id: str) -> None:
 class RequestEdge:
     """Request id, one log line and one observation a request; a bug becomes a 500 without its text."""
 
-    def __init__(self, app: ASGIApp, *, metrics: ApiMetrics) -> None:
+    def __init__(self, app: ASGIApp, *, metrics: ApiMetrics, on_denied: OnDenied = tell_nobody) -> None:
         self._app = app
         self._metrics = metrics
+        self._on_denied = on_denied
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -77,6 +89,8 @@ class RequestEdge:
         if route in OPEN_PATHS:
             return
         state = scope["state"]
+        if status == 403 or DENIED in state:
+            self._on_denied(scope, route)
         principal: Principal | None = state.get("principal")
         log.info(
             "request.answered",
@@ -91,11 +105,11 @@ class RequestEdge:
 
 
 class Authenticate:
-    """Puts the principal into the scope's state, or answers 401; unknown paths included."""
+    """Puts the asker into the scope's state, or answers 401; unknown paths included."""
 
-    def __init__(self, app: ASGIApp, *, keys: KeyRing, metrics: ApiMetrics) -> None:
+    def __init__(self, app: ASGIApp, *, authenticator: Authenticator, metrics: ApiMetrics) -> None:
         self._app = app
-        self._keys = keys
+        self._authenticator = authenticator
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -103,13 +117,22 @@ class Authenticate:
             await self._app(scope, receive, send)
             return
         value = header(scope, b"authorization")
-        principal = self._keys.principal_of(None if value is None else value.decode("latin-1"))
-        if principal is None:
-            self._metrics.problems.labels(kind="unauthorized").inc()
-            await send_problem(send, _UNAUTHORIZED, scope["state"]["request_id"])
+        try:
+            identity = await self._authenticator.identify(None if value is None else value.decode("latin-1"))
+        except Refused as refused:
+            await self._refuse(scope, send, refused.reason, refused.problem)
             return
-        scope["state"]["principal"] = principal
+        except Transient as fault:
+            log.warning("store.unavailable", reason=fault.reason, request_id=scope["state"]["request_id"])
+            await self._refuse(scope, send, "unavailable", store_away(fault.retry_after))
+            return
+        scope["state"] |= {"principal": identity.principal, "identity": identity}
         await self._app(scope, receive, send)
+
+    async def _refuse(self, scope: Scope, send: Send, reason: Reason, problem: Problem) -> None:
+        self._metrics.auth_failures.labels(reason=reason).inc()
+        self._metrics.problems.labels(kind=problem.kind).inc()
+        await send_problem(send, problem, scope["state"]["request_id"])
 
 
 class _Answer:
@@ -126,13 +149,6 @@ class _Answer:
             own = (REQUEST_ID_HEADER.encode(), self._request_id.encode())
             message = {**message, "headers": [*message.get("headers", ()), own]}
         await self._send(message)
-
-
-_UNAUTHORIZED: Final = Problem(
-    kind="unauthorized",
-    detail="Give a key that this service knows: `Authorization: Bearer KEY`.",
-    headers={"www-authenticate": 'Bearer realm="hopline"'},
-)
 
 
 def _request_id(scope: Scope) -> str:

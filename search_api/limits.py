@@ -1,4 +1,4 @@
-"""What every request with a known key passes: `BodyLimit`, then `Deadline`.
+"""What every request with a known key passes: `RateLimit`, `BodyLimit`, then `Deadline`.
 
 Pure ASGI. The body is read whole (it is small by the limit) before a route sees the request, so that an endless
 body never reaches a parser.
@@ -13,9 +13,30 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from search_api.edge import header, send_problem
 from search_api.metrics import ApiMetrics
-from search_api.problems import Problem, unavailable
+from search_api.problems import Problem, ProblemError, unavailable
+from search_api.quotas import Quotas
 
 _CLOSE: Final = {"connection": "close"}
+
+
+class RateLimit:
+    """Counts the request against its tenant's limit before a byte of its body is read; over it answers 429."""
+
+    def __init__(self, app: ASGIApp, *, quotas: Quotas, metrics: ApiMetrics) -> None:
+        self._app = app
+        self._quotas = quotas
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        principal = scope["state"].get("principal") if scope["type"] == "http" else None
+        if principal is not None:
+            try:
+                self._quotas.take_request(principal)
+            except ProblemError as refused:
+                self._metrics.problems.labels(kind=refused.problem.kind).inc()
+                await send_problem(send, refused.problem, scope["state"]["request_id"])
+                return
+        await self._app(scope, receive, send)
 
 
 class BodyLimit:

@@ -17,6 +17,7 @@ class ApiMetrics:
         self.registry = registry
         self.store = StoreMetrics(registry)
         self._of_requests()
+        self._of_identity()
         self._of_searches()
         self._of_hits()
         self._of_contexts()
@@ -35,6 +36,28 @@ class ApiMetrics:
         )
         self.problems = Counter(
             "hopline_http_problems_total", "Problem answers by kind.", ["kind"], registry=self.registry
+        )
+
+    def _of_identity(self) -> None:
+        """Who was refused, and why."""
+        self.auth_failures = Counter(
+            "hopline_auth_failures_total",
+            "Requests whose asker isn't known, by reason: missing (no key), unknown, expired, revoked, token (signed, "
+            "and not taken), token_expired, suspended (its tenant), busy (too many unknown keys), unavailable.",
+            ["reason"],
+            registry=self.registry,
+        )
+        self.audit_entries = Counter(
+            "hopline_audit_entries_total",
+            "Entries of the audit log: written to the store, or dropped (in the process's log alone).",
+            ["outcome"],
+            registry=self.registry,
+        )
+        self.quota_refusals = Counter(
+            "hopline_quota_refusals_total",
+            "Requests refused with 429, by the limit of the tenant that was reached (requests, writes, bytes).",
+            ["kind"],
+            registry=self.registry,
         )
 
     def _of_searches(self) -> None:

@@ -23,10 +23,10 @@ _WHOLE: Final = re.compile(r"-?\d{1,18}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SortKey:
-    """One field of the order. `kind`: what its values are; ids and names rise, numbers fall."""
+    """One field of the order. `kind`: what its values are; ids and names rise, numbers and ids made of times fall."""
 
     field: str
-    kind: Literal["text", "whole", "fraction"] = "text"
+    kind: Literal["text", "newest", "whole", "fraction"] = "text"
 
     @property
     def clause(self) -> dict[str, str]:
@@ -35,7 +35,7 @@ class SortKey:
     def fits(self, value: str) -> bool:
         """The engine refuses a number that is none."""
         match self.kind:
-            case "text":
+            case "text" | "newest":
                 return True
             case "whole":
                 return _WHOLE.fullmatch(value) is not None

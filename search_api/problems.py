@@ -19,6 +19,7 @@ REQUEST_ID_HEADER = "x-request-id"
 Kind = Literal[
     "unauthorized",
     "forbidden",
+    "tenant-suspended",
     "not-found",
     "no-such-route",
     "method-not-allowed",
@@ -26,11 +27,15 @@ Kind = Literal[
     "content-out-of-step",
     "content-not-text",
     "labels-conflict",
+    "admin-conflict",
     "body-too-large",
     "unsupported-media-type",
+    "rate-limited",
+    "quota-exceeded",
     "invalid-request",
     "internal-error",
     "store-unavailable",
+    "identity-unavailable",
     "vault-unavailable",
     "broker-unavailable",
     "too-slow",
@@ -39,6 +44,7 @@ Kind = Literal[
 _STATUS: Mapping[Kind, HTTPStatus] = {
     "unauthorized": HTTPStatus.UNAUTHORIZED,
     "forbidden": HTTPStatus.FORBIDDEN,
+    "tenant-suspended": HTTPStatus.FORBIDDEN,
     "not-found": HTTPStatus.NOT_FOUND,
     "no-such-route": HTTPStatus.NOT_FOUND,
     "method-not-allowed": HTTPStatus.METHOD_NOT_ALLOWED,
@@ -46,11 +52,15 @@ _STATUS: Mapping[Kind, HTTPStatus] = {
     "content-out-of-step": HTTPStatus.CONFLICT,
     "content-not-text": HTTPStatus.CONFLICT,
     "labels-conflict": HTTPStatus.CONFLICT,
+    "admin-conflict": HTTPStatus.CONFLICT,
     "body-too-large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "unsupported-media-type": HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    "rate-limited": HTTPStatus.TOO_MANY_REQUESTS,
+    "quota-exceeded": HTTPStatus.TOO_MANY_REQUESTS,
     "invalid-request": HTTPStatus.UNPROCESSABLE_ENTITY,
     "internal-error": HTTPStatus.INTERNAL_SERVER_ERROR,
     "store-unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
+    "identity-unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
     "vault-unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
     "broker-unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
     "too-slow": HTTPStatus.SERVICE_UNAVAILABLE,
@@ -115,3 +125,12 @@ def invalid_field(name: str, message: str) -> Problem:
 def unavailable(kind: Kind, detail: str, retry_after: float | None = None) -> Problem:
     seconds = max(1, math.ceil(retry_after or 1.0))
     return Problem(kind=kind, detail=detail, headers={"retry-after": str(seconds)})
+
+
+def store_away(retry_after: float | None = None) -> Problem:
+    detail = "The search store is away or overloaded. Nothing is wrong with the request."
+    return unavailable("store-unavailable", detail, retry_after)
+
+
+def forbidden(detail: str) -> ProblemError:
+    return ProblemError(Problem(kind="forbidden", detail=detail))

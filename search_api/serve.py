@@ -42,14 +42,18 @@ from search_api.entities.curating import Curation
 from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
 from search_api.entities.walking import Walks
+from search_api.identity.secret import SECRET_FILE, InstallationSecret
+from search_api.identity.settings import OidcSettings
+from search_api.identity.wiring import IdentityParts, opened_identity
 from search_api.metrics import ApiMetrics
+from search_api.quotas import Quotas
 from search_api.reading import VaultLibrary
 from search_api.retrieval.pipeline import Retrieval
 from search_api.retrieval.query_vectors import QueryVectors
 from search_api.retrieval.recall import Recall
 from search_api.retrieval.service import SearchService
 from search_api.services import Readiness, Services
-from search_api.settings import ApiSettings, SearchSettings
+from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
 from streams.producer import EventProducer
 from streams.settings import KafkaSettings
 from streams.topics import Topics
@@ -83,6 +87,10 @@ class ServeSettings:
     search: SearchSettings
     keys_file: Path
     context: ContextSettings = field(default_factory=ContextSettings)
+    limits: LimitsSettings = field(default_factory=LimitsSettings)
+    oidc: OidcSettings = field(default_factory=OidcSettings)
+    #: None: that of the file beside the key file, made where it is missing.
+    secret: InstallationSecret | None = None
 
 
 def serve(settings: ServeSettings) -> None:
@@ -147,9 +155,12 @@ def _spare_the_collector() -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Threads:
+class _Held:
+    """What the services use and don't close."""
+
     model: Executor
     files: Executor
+    identity: IdentityParts
 
 
 @asynccontextmanager
@@ -165,14 +176,23 @@ async def opened(
         observe=metrics.store.observe,
     )
     producer = EventProducer(settings.kafka, settings.kafka_servers)
+    secret = settings.secret or InstallationSecret.ensure(settings.keys_file.with_name(SECRET_FILE))
     with (
         ThreadPoolExecutor(_MODEL_THREADS, thread_name_prefix="query-model") as model_threads,
         ThreadPoolExecutor(_FILE_THREADS, thread_name_prefix="vault-files") as file_threads,
     ):
         try:
             library = VaultLibrary(files_of(settings.vaults), file_threads)
-            threads = _Threads(model=model_threads, files=file_threads)
-            yield _services(settings, gate, producer, embedder, library, threads, metrics), gate
+            async with opened_identity(
+                gate,
+                secret,
+                metrics,
+                oidc=settings.oidc,
+                limits=settings.limits,
+                ttl_seconds=settings.api.key_cache_seconds,
+            ) as identity:
+                held = _Held(model=model_threads, files=file_threads, identity=identity)
+                yield _services(settings, gate, producer, embedder, library, held, metrics), gate
         finally:
             await producer.stop()
             await gate.close()
@@ -192,14 +212,14 @@ def _services(
     producer: EventProducer,
     embedder: Embedder,
     library: VaultLibrary,
-    threads: _Threads,
+    held: _Held,
     metrics: ApiMetrics,
 ) -> Services:
     search = settings.search
     retrieval = Retrieval(
         gate,
         recall=Recall(gate, filter_ids_max=search.filter_ids_max),
-        vectors=QueryVectors(embedder, threads.model, entries=search.query_cache_entries),
+        vectors=QueryVectors(embedder, held.model, entries=search.query_cache_entries),
         source_ranks=search.source_ranks,
         metrics=metrics,
     )
@@ -218,7 +238,7 @@ def _services(
             library=library,
             counter=embedder,
             # Not the model's: a query's vector must not wait for the counting of another's context.
-            executor=threads.files,
+            executor=held.files,
             settings=settings.context,
             page_size_max=search.page_size_max,
             text_max_bytes=settings.indexing.document_max_bytes,
@@ -229,6 +249,8 @@ def _services(
         walks=Walks(gate),
         curation=Curation(gate, producer, topics, VersionClock()),
         labelling=Labelling(gate, producer, topics, model_id=identify_extractor(settings.extractor)),
+        identity=held.identity,
+        quotas=Quotas(settings.limits, refusals=metrics.quota_refusals),
         readiness=Readiness(gate, embedder),
         settings=search,
         metrics=metrics,

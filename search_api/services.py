@@ -17,7 +17,10 @@ from search_api.entities.curating import Curation
 from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
 from search_api.entities.walking import Walks
+from search_api.identity.audit import Audit
+from search_api.identity.wiring import IdentityParts
 from search_api.metrics import ApiMetrics
+from search_api.quotas import Quotas
 from search_api.retrieval.service import SearchService
 from search_api.settings import SearchSettings
 
@@ -60,6 +63,12 @@ class Services:
     walks: Walks
     curation: Curation
     labelling: Labelling
+    quotas: Quotas
+    identity: IdentityParts
     readiness: Readiness
     settings: SearchSettings
     metrics: ApiMetrics
+
+    @property
+    def audit(self) -> Audit:
+        return self.identity.audit

@@ -12,7 +12,7 @@ from indexers.settings import Label, Section
 from search_api.overlays import partial_of
 from search_api.ranking_settings import Fusion, RankingRules
 
-__all__ = ["QUERY_MAX_CHARS", "ApiSettings", "Fusion", "SearchSettings", "TenantRanking"]
+__all__ = ["QUERY_MAX_CHARS", "ApiSettings", "Fusion", "LimitsSettings", "SearchSettings", "TenantRanking"]
 
 #: No setting lets a longer query in.
 QUERY_MAX_CHARS: Final = 20_000
@@ -31,8 +31,38 @@ class ApiSettings(Section):
     host: str = Field("127.0.0.1", description="Address the query service listens on.")
     port: int = Field(8470, ge=0, le=65_535, description="Port of the query service.")
     keys_file: Path | None = Field(None, description="API keys (JSON); empty: keys.json in the data folder.")
+    secret_file: Path | None = Field(
+        None,
+        description="The installation's secret, the same for all replicas; empty: installation-secret in the data "
+        "folder, made where it is missing.",
+    )
+    key_cache_seconds: float = Field(
+        5.0, gt=0, le=60, description="A revoked key or a suspended tenant may go on for so long."
+    )
     request_timeout_seconds: float = Field(10.0, gt=0, description="Longest time one request may take.")
     body_max_bytes: int = Field(1_048_576, ge=1_024, description="Largest request body; more is 413.")
+
+
+class LimitsSettings(Section):
+    """What one tenant may ask of one process of the query service; its own limits stand in the tenants' register."""
+
+    requests_per_second: float = Field(
+        1_000.0,
+        ge=0,
+        le=1e9,
+        description="Requests of a tenant, lasting; 0: no limit. Per process, like all here.",
+    )
+    requests_burst: int = Field(5_000, ge=1, le=10**9, description="Requests of a tenant at once.")
+    writes_per_second: float = Field(
+        500.0, ge=0, le=1e9, description="Memory writes of a tenant, lasting; 0: no limit."
+    )
+    writes_burst: int = Field(5_000, ge=1, le=10**9, description="Memory writes of a tenant at once.")
+    bytes_per_day: int = Field(
+        10_737_418_240,
+        ge=0,
+        le=10**15,
+        description="Text that a tenant may write in a day, bytes; 0: no limit.",
+    )
 
 
 class SearchSettings(RankingRules):

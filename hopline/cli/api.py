@@ -11,6 +11,7 @@ def register(app: typer.Typer) -> None:
 
 def api_command() -> None:
     """Run the query service until SIGTERM. `hopline up` starts it too."""
+    from hopline.local_key import installation_secret
     from hopline.settings import load_settings
     from search_api.serve import ServeSettings, serve
     from streams.logs import configure_logging
@@ -31,6 +32,9 @@ def api_command() -> None:
             api=settings.api,
             search=settings.search,
             context=settings.context,
+            limits=settings.limits,
+            oidc=settings.oidc,
+            secret=installation_secret(settings),
             keys_file=settings.keys_file,
         )
     )

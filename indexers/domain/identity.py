@@ -32,6 +32,9 @@ _LABEL = re.compile(LABEL_PATTERN)
 #: Agent of rows that belong to a whole team or tenant.
 KEEPER = AgentId("hopline")
 
+#: Tenant of the installation itself: its keys and tenants stand there, its admins are operators. It has no documents.
+INSTALLATION = TenantId("hopline")
+
 Role = Literal["agent", "reader", "curator", "admin", "pipeline"]
 
 

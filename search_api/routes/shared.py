@@ -25,16 +25,19 @@ _MEANINGS = {
     413: "The body is larger than `api.body_max_bytes`.",
     415: "The body is not `application/json`.",
     422: "The request was refused; `errors` names each field.",
+    429: "A limit of the tenant is reached; see `Retry-After`.",
     500: "A fault of the service; its log has it under the request id.",
     503: "OpenSearch, the broker or the vault is away, or the answer took too long; see `Retry-After`.",
 }
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """With 401 comes what stands before every route that takes a key."""
     schema = {"$ref": "#/components/schemas/ProblemAnswer"}
+    before = (403, 408, 413, 429, 503) if 401 in statuses else ()
     return {
         status: {"description": _MEANINGS[status], "content": {MEDIA_TYPE: {"schema": schema}}}
-        for status in sorted({*statuses, 405, 500})
+        for status in sorted({*statuses, *before, 405, 500})
     }
 
 
