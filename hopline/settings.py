@@ -32,6 +32,7 @@ from indexers.settings import (
     EmbedderSettings,
     ExtractorSettings,
     IndexingSettings,
+    MemoriesSettings,
     OpenSearchSettings,
     Section,
     VaultRoot,
@@ -108,6 +109,7 @@ class Settings(BaseSettings):
     embedder: EmbedderSettings = EmbedderSettings()
     extractor: ExtractorSettings = ExtractorSettings()
     indexing: IndexingSettings = IndexingSettings()
+    memories: MemoriesSettings = MemoriesSettings()
     ingest: AgentSettings = AgentSettings()
     embed: AgentSettings = AgentSettings(batch_records=64)
     extract: AgentSettings = AgentSettings(batch_records=32)
@@ -147,6 +149,20 @@ class Settings(BaseSettings):
     @property
     def keys_file(self) -> Path:
         return self.api.keys_file or self.local.data_dir / "keys.json"
+
+    @property
+    def memory_tree(self) -> Path | None:
+        """None: memories are taken for vault roots alone."""
+        if not self.memories.enabled:
+            return None
+        return self.memories.folder or self.local.data_dir / "memories"
+
+    @property
+    def all_vaults(self) -> tuple[VaultRoot, ...]:
+        """The roots, and the namespaces of the memory tree as it is now. Blocking."""
+        from indexers.vault.tree import VaultTree
+
+        return VaultTree(self.vaults, self.memory_tree).all_roots
 
 
 def config_file() -> Path:

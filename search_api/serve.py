@@ -32,7 +32,7 @@ from indexers.settings import (
     OpenSearchSettings,
     VaultRoot,
 )
-from indexers.vault.roots import files_of
+from indexers.vault.tree import VaultTree
 from search_api.app import create_app
 from search_api.auth import KeyRing
 from search_api.context.service import ContextService
@@ -42,6 +42,9 @@ from search_api.entities.curating import Curation
 from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
 from search_api.entities.walking import Walks
+from search_api.erasure.files import FileCount
+from search_api.erasure.receipt import KEY_LABEL
+from search_api.erasure.service import Erasures
 from search_api.identity.secret import SECRET_FILE, InstallationSecret
 from search_api.identity.settings import OidcSettings
 from search_api.identity.wiring import IdentityParts, opened_identity
@@ -91,6 +94,8 @@ class ServeSettings:
     oidc: OidcSettings = field(default_factory=OidcSettings)
     #: None: that of the file beside the key file, made where it is missing.
     secret: InstallationSecret | None = None
+    #: Vaults of the namespaces without a root of their own; None: there are none.
+    memories: Path | None = None
 
 
 def serve(settings: ServeSettings) -> None:
@@ -161,6 +166,8 @@ class _Held:
     model: Executor
     files: Executor
     identity: IdentityParts
+    secret: InstallationSecret
+    vaults: VaultTree
 
 
 @asynccontextmanager
@@ -182,7 +189,8 @@ async def opened(
         ThreadPoolExecutor(_FILE_THREADS, thread_name_prefix="vault-files") as file_threads,
     ):
         try:
-            library = VaultLibrary(files_of(settings.vaults), file_threads)
+            vaults = VaultTree(settings.vaults, settings.memories)
+            library = VaultLibrary(vaults, file_threads)
             async with opened_identity(
                 gate,
                 secret,
@@ -191,7 +199,9 @@ async def opened(
                 limits=settings.limits,
                 ttl_seconds=settings.api.key_cache_seconds,
             ) as identity:
-                held = _Held(model=model_threads, files=file_threads, identity=identity)
+                held = _Held(
+                    model=model_threads, files=file_threads, identity=identity, secret=secret, vaults=vaults
+                )
                 yield _services(settings, gate, producer, embedder, library, held, metrics), gate
         finally:
             await producer.stop()
@@ -249,6 +259,14 @@ def _services(
         walks=Walks(gate),
         curation=Curation(gate, producer, topics, VersionClock()),
         labelling=Labelling(gate, producer, topics, model_id=identify_extractor(settings.extractor)),
+        erasures=Erasures(
+            gate=gate,
+            producer=producer,
+            topics=topics,
+            clock=VersionClock(),
+            count_files=FileCount(held.vaults),
+            key=held.secret.derive(KEY_LABEL),
+        ),
         identity=held.identity,
         quotas=Quotas(settings.limits, refusals=metrics.quota_refusals),
         readiness=Readiness(gate, embedder),

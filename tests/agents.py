@@ -303,7 +303,7 @@ async def opened_rig(
             await ensure_topics(config.kafka, config.kafka_servers, config.topics)
             await consumer.start()
             topics = config.topics
-            read = (topics.documents, topics.mentions, topics.extract_requests)
+            read = (topics.documents, topics.mentions, topics.extract_requests, topics.memory_writes)
             consumer.assign([TopicPartition(t, p) for t in read for p in range(config.kafka.partitions)])
             if ensure:
                 await gate.ensure_indices(dimension=embedder.dimension, pair_id=embedder.pair_id)

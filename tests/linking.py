@@ -21,14 +21,13 @@ from indexers.settings import VaultRoot
 from streams.agents.config import AgentConfig
 from streams.agents.link import LinkHandler
 from streams.agents.link.journal import CurationJournal
-from streams.agents.vaults import Vaults
 from streams.batch import Record
 from streams.event_fields import new_event_fields
 from streams.events import CurationCommand, ExtractedMention, MentionsExtracted, encode
 from streams.producer import EventProducer
 from streams.versions import VersionClock
 from tests.conftest import Stack
-from tests.handlers import context_of
+from tests.handlers import context_of, progress_of
 from tests.store import document_row, opened_gate
 
 Rows = dict[str, dict[str, Any]]
@@ -239,11 +238,12 @@ def own_tenant() -> str:
 def _handler(
     config: AgentConfig, gate: Gate, producer: EventProducer, files: ThreadPoolExecutor
 ) -> LinkHandler:
-    vaults = Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds)
+    context = context_of(config, "link", producer)
     return LinkHandler(
         gate=gate,
-        journal=CurationJournal(roots=config.roots, vaults=vaults),
-        context=context_of(config, "link", producer),
+        journal=CurationJournal(vaults=config.open_vaults()),
+        context=context,
+        progress=progress_of(gate, context),
         files=files,
     )
 

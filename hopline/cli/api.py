@@ -36,5 +36,6 @@ def api_command() -> None:
             oidc=settings.oidc,
             secret=installation_secret(settings),
             keys_file=settings.keys_file,
+            memories=settings.memory_tree,
         )
     )

@@ -46,7 +46,7 @@ def verify(
 
     settings = load_settings()
     quiet_logging()
-    reports, digests = asyncio.run(_verify(settings, chosen_roots(settings.vaults, root), digest=digest))
+    reports, digests = asyncio.run(_verify(settings, chosen_roots(settings.all_vaults, root), digest=digest))
     held = _held_removals(settings)
     if as_json:
         found = [_as_json(r) | {"held_removals": held.get(r.root)} for r in reports]
@@ -76,7 +76,7 @@ def rebuild(
 
     settings = load_settings()
     quiet_logging()
-    roots = chosen_roots(settings.vaults, root)
+    roots = chosen_roots(settings.all_vaults, root)
     what = f"the rows of {root}" if root else f"all indices of prefix {settings.prefix!r}, of every tenant,"
     if not yes and not typer.confirm(f"Delete {what} and restore from the vaults?", err=True):
         # A terminal has echoed the reader's line end, a pipe hasn't.

@@ -26,7 +26,7 @@ _NAMES_MAX: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A document to be erased. `fenced`: that was done already, and its row holds no path any more."""
+    """A document to be erased. `moved_from`: id of what it was before. `fenced`: it is erased, and has no path more."""
 
     doc_id: str
     document: DocumentKey
@@ -59,7 +59,7 @@ async def with_former_places(gate: Gate, principal: Principal, targets: Sequence
     found = {target.doc_id: target for target in targets}
     latest = list(targets)
     for _ in range(_MOVES_MAX):
-        wanted = [_former(target) for target in latest if target.moved_from is not None]
+        wanted = [target.moved_from for target in latest if target.moved_from is not None]
         rows = await targets_of(gate, principal, [doc_id for doc_id in wanted if doc_id not in found])
         # A living document at the former place is another one.
         latest = [one for one in rows if one is not None and one.deleted and not one.fenced]
@@ -121,10 +121,6 @@ async def _mentioning(gate: Gate, sight: Principal, subject: str) -> list[str]:
     }
     [page] = await gate.search_many([GatedSearch(principal=sight, index=Index.MENTIONS, body=mentions)])
     return [hit.source["doc_id"] for hit in page.hits]
-
-
-def _former(target: Target) -> str:
-    return target.document.namespace.document(target.moved_from or "").doc_id
 
 
 def _target(principal: Principal, row: StoredRow | Any) -> Target:

@@ -11,11 +11,12 @@ from typing import Final
 import msgspec
 
 from indexers.domain.identity import DocumentKey, Principal
+from indexers.erasures import ErasedDocument, Erasure, read_erasure, store_erasure
 from indexers.opensearch.gate import Gate
+from indexers.opensearch.rows import Index
 from search_api.entities.curating import send
 from search_api.erasure.models import CheckAnswer, ErasureAnswer, ErasureBody, ReceiptAnswer, ReceiptBody
 from search_api.erasure.receipt import Receipt, is_complete, is_genuine, signed
-from search_api.erasure.records import Erasure, read, store
 from search_api.erasure.selecting import Selected, Target, may_erase, select, targets_of, with_former_places
 from search_api.erasure.stores import count_rows
 from search_api.problems import FieldError, Problem, ProblemError, invalid, invalid_field, no_such
@@ -67,7 +68,7 @@ class Erasures:
 
     async def answer(self, principal: Principal, erasure_id: str) -> ErasureAnswer:
         """How far it is; the receipt once nothing is left."""
-        erasure = await read(self.gate, principal, erasure_id) if is_id(erasure_id) else None
+        erasure = await read_erasure(self.gate, principal, erasure_id) if is_id(erasure_id) else None
         if erasure is None:
             raise no_such("erasure")
         return await self._answer(principal, erasure)
@@ -94,21 +95,25 @@ class Erasures:
     async def _erase(self, principal: Principal, selected: Selected) -> ErasureAnswer:
         sight = Principal.pipeline(principal.tenant_id)
         targets = await with_former_places(self.gate, sight, selected.targets)
+        events = {target.doc_id: self._event(principal, target) for target in targets if not target.fenced}
         erasure = Erasure(
             erasure_id=new_event_id(),
             requested_by=principal.agent_id,
             requested_at=now_iso(),
-            doc_ids=[target.doc_id for target in targets],
+            documents=[
+                _erased(target, events[target.doc_id].version if target.doc_id in events else target.version)
+                for target in targets
+            ],
             removed=await self._count(principal, targets),
             more=selected.more,
         )
         # First the record: what is erased shall be known, whatever becomes of this process.
         await self._store(principal, erasure)
-        await send(
-            self.producer,
-            [self._record(principal, t) for t in targets if not t.fenced],
-            unconfirmed=_UNCONFIRMED,
-        )
+        records = [
+            OutgoingRecord(topic=self.topics.memory_writes, key=e.document.record_key, value=encode(e))
+            for e in events.values()
+        ]
+        await send(self.producer, records, unconfirmed=_UNCONFIRMED)
         return await self._waited(principal, erasure)
 
     async def _waited(self, principal: Principal, erasure: Erasure) -> ErasureAnswer:
@@ -121,18 +126,23 @@ class Erasures:
 
     async def _answer(self, principal: Principal, erasure: Erasure) -> ErasureAnswer:
         if erasure.receipt is not None:
-            return _answer_of(erasure, erasure.receipt.remaining)
+            return _answer_of(erasure, erasure.receipt["remaining"])
         remaining = await self._remaining(principal, erasure)
         if is_complete(remaining):
             # Once more: a batch that was under way may have written a row, and takes it away again.
             await asyncio.sleep(_LOOK_SECONDS)
             remaining = await self._remaining(principal, erasure)
         if is_complete(remaining):
-            erasure = msgspec.structs.replace(erasure, receipt=self._receipt(principal, erasure, remaining))
+            erasure = msgspec.structs.replace(
+                erasure, receipt=msgspec.to_builtins(self._receipt(principal, erasure, remaining))
+            )
             await self._store(principal, erasure)
         return _answer_of(erasure, remaining)
 
     async def _remaining(self, principal: Principal, erasure: Erasure) -> dict[str, int]:
+        # Stage rows hold the path; an agent that was in the middle of something may have written one just now.
+        query = {"terms": {"doc_id": erasure.doc_ids}}
+        await self.gate.delete_matching(Principal.pipeline(principal.tenant_id), Index.EVENTS, query)
         found = await targets_of(self.gate, Principal.pipeline(principal.tenant_id), erasure.doc_ids)
         return await self._count(principal, [target for target in found if target is not None])
 
@@ -143,17 +153,14 @@ class Erasures:
         files = await asyncio.to_thread(self.count_files, [target.document for target in open_ones])
         return {"files": files, "names": len(open_ones), **rows}
 
-    def _record(self, principal: Principal, target: Target) -> OutgoingRecord:
+    def _event(self, principal: Principal, target: Target) -> MemoryChanged:
         self.clock.observe(target.version)
-        event = MemoryChanged(
+        return MemoryChanged(
             **new_event_fields(target.document.namespace),
             version=self.clock.next(),
             path=target.document.path,
             kind="erased",
             by=principal.agent_id,
-        )
-        return OutgoingRecord(
-            topic=self.topics.memory_writes, key=target.document.record_key, value=encode(event)
         )
 
     def _receipt(self, principal: Principal, erasure: Erasure, remaining: dict[str, int]) -> Receipt:
@@ -174,7 +181,18 @@ class Erasures:
         return signed(receipt, self.key)
 
     async def _store(self, principal: Principal, erasure: Erasure) -> None:
-        await store(self.gate, principal.tenant_id, erasure, at=now_iso(), version=self.clock.next())
+        await store_erasure(self.gate, principal.tenant_id, erasure, at=now_iso(), version=self.clock.next())
+
+
+def _erased(target: Target, version: int) -> ErasedDocument:
+    namespace = target.document.namespace
+    return ErasedDocument(
+        doc_id=target.doc_id,
+        agent_id=namespace.agent_id,
+        team_id=namespace.team_id,
+        scope=namespace.scope.value,
+        version=version,
+    )
 
 
 def _answer_of(erasure: Erasure, remaining: dict[str, int]) -> ErasureAnswer:
@@ -182,8 +200,8 @@ def _answer_of(erasure: Erasure, remaining: dict[str, int]) -> ErasureAnswer:
     return ErasureAnswer(
         erasure_id=erasure.erasure_id,
         state="pending" if receipt is None else "complete",
-        documents=len(erasure.doc_ids),
+        documents=len(erasure.documents),
         more=erasure.more,
         remaining=remaining,
-        receipt=None if receipt is None else ReceiptAnswer(**msgspec.structs.asdict(receipt)),
+        receipt=None if receipt is None else ReceiptAnswer(**receipt),
     )

@@ -24,6 +24,7 @@ _STORES: Final[Mapping[str, tuple[Index, str, tuple[dict[str, Any], ...]]]] = {
     "relations": (Index.RELATIONS, "doc_id", ()),
     "extractions": (Index.EXTRACTIONS, "doc_id", ()),
     "gate": (Index.GATE, "doc_id", (_LIVING,)),
+    "events": (Index.EVENTS, "doc_id", ()),
 }
 STORES: Final = tuple(_STORES)
 

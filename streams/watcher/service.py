@@ -57,6 +57,8 @@ class WatcherConfig:
     indexing: IndexingSettings
     watcher: WatcherSettings
     status_folder: Path
+    #: The memory tree; None: there is none.
+    memories: Path | None = None
 
     def __post_init__(self) -> None:
         require_distinct(self.roots)

@@ -131,5 +131,6 @@ def _record(
             )
             for mention in mentions
         ],
+        tracks=list(subject.tracks) if mentions else [],
     )
     return OutgoingRecord(topic=topic, key=subject.owner.record_key(label), value=encode(event))

@@ -28,6 +28,8 @@ class Subject:
     is_asked_again: bool = False
     #: Extracted even if that was done already.
     whole: bool = False
+    #: Followed events: see `DocumentChanged.tracks`.
+    tracks: tuple[str, ...] = ()
 
     @property
     def doc_id(self) -> DocumentId:
@@ -53,6 +55,7 @@ def of_word(word: Word) -> Subject:
         text=event.text if event.chunks else "",
         is_deletion=word.is_deletion,
         erased=event.erased,
+        tracks=tuple(event.tracks),
     )
 
 

@@ -23,6 +23,7 @@ from streams.agents.link.edges import Edges, remove_outdated, write_edges
 from streams.agents.link.erasing import ErasedCommands, erased_commands, remove_commands
 from streams.agents.link.journal import CurationJournal
 from streams.agents.link.settle import settle_names
+from streams.agents.progress import Progress, of_tracks, stages
 from streams.batch import Poisoned, Record
 from streams.context import AgentContext
 from streams.events import in_utc
@@ -42,6 +43,8 @@ class Prepared:
     commands: list[Command]
     poisoned: list[Poisoned]
     outdated: int
+    #: Of all words, those overtaken within the batch too.
+    told_of: list[Word] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,6 +65,7 @@ class LinkHandler:
     gate: Gate
     journal: CurationJournal
     context: AgentContext
+    progress: Progress
     files: Executor
 
     async def prepare(self, records: Sequence[Record]) -> Prepared:
@@ -72,6 +76,7 @@ class LinkHandler:
             commands=decoded.commands,
             poisoned=decoded.poisoned,
             outdated=len(decoded.words) - len(words),
+            told_of=[word for word in decoded.words if word.event.tracks],
         )
 
     async def commit(self, prepared: Prepared) -> None:
@@ -89,8 +94,19 @@ class LinkHandler:
             self.context.beat()
         for tally in tallies:
             poisoned += tally.rejected
+        await self._tell(prepared, poisoned)
         await self.context.park(poisoned)
         self._count(prepared, commands, tallies)
+
+    async def _tell(self, prepared: Prepared, poisoned: Sequence[Poisoned]) -> None:
+        refused = {one.record.place for one in poisoned}
+        rows = [
+            row
+            for word in prepared.told_of
+            if word.record.place not in refused
+            for row in stages(of_tracks(word.event), "linked", part=word.event.label)
+        ]
+        await self.progress.tell(rows)
 
     async def _journalled(self, commands: Sequence[Command]) -> tuple[list[Command], list[Poisoned]]:
         """Those that stand in a vault now, and those whose vault is unknown or has been away for too long."""

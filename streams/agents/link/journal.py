@@ -23,7 +23,6 @@ CURATION_FILE: Final = "curation.jsonl"
 class CurationJournal:
     """Blocking: off the event loop."""
 
-    roots: Sequence[VaultRoot]
     vaults: Vaults
 
     def append(self, namespace: EntityNamespace, commands: Sequence[CurationCommand]) -> int:
@@ -43,17 +42,19 @@ class CurationJournal:
         return self._reached(namespace, lambda journal: journal.blank(is_erased))
 
     def _reached(self, namespace: EntityNamespace, work: Callable[[Journal], int]) -> int:
-        roots = roots_of(self.roots, namespace)
-        if not roots:
+        files = self.vaults.files
+        roots = roots_of(files.roots, namespace)
+        root = roots[0] if roots else files.root_of(namespace.namespace)
+        if root is None:
             owner = f"{namespace.tenant_id}/{namespace.owner}"
             raise PoisonRecord(
-                "unknown_vault", f"no vault root is set for {owner}: add it to HOPLINE_VAULTS, replay"
+                "unknown_vault", f"no vault is set for {owner}: add it to HOPLINE_VAULTS, replay"
             )
-        root = roots[0]
         place = DocumentKey(namespace=root.namespace, path=f"{FOLDER}/{CURATION_FILE}")
         try:
-            with self.vaults.reach(place) as files:
-                files.root_identity()
+            with self.vaults.reach(place) as vault:
+                vault.root_identity()
+                files.make(root.namespace)
                 return work(Journal(root.path, CURATION_FILE))
         except FileNotFoundError as exc:
             # The root went between two looks: the next try sees it as it is then.
