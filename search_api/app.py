@@ -19,7 +19,18 @@ from search_api.identity.boundary import Boundary, note_foreign_body, record_den
 from search_api.limits import BodyLimit, Deadline, RateLimit
 from search_api.models import ProblemAnswer
 from search_api.problems import MEDIA_TYPE, FieldError, Problem, ProblemError, invalid, store_away
-from search_api.routes import admin, context, documents, entities, erasures, health, namespaces, search
+from search_api.routes import (
+    admin,
+    context,
+    documents,
+    entities,
+    erasures,
+    events,
+    health,
+    memories,
+    namespaces,
+    search,
+)
 from search_api.services import Services
 from search_api.settings import ApiSettings
 
@@ -77,6 +88,8 @@ def _routes() -> FastAPI:
         context.router,
         documents.router,
         entities.of_documents,
+        memories.router,
+        events.router,
         entities.router,
         namespaces.router,
         erasures.router,

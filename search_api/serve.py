@@ -48,6 +48,7 @@ from search_api.erasure.service import Erasures
 from search_api.identity.secret import SECRET_FILE, InstallationSecret
 from search_api.identity.settings import OidcSettings
 from search_api.identity.wiring import IdentityParts, opened_identity
+from search_api.memories.writing import Memories
 from search_api.metrics import ApiMetrics
 from search_api.quotas import Quotas
 from search_api.reading import VaultLibrary
@@ -241,6 +242,17 @@ def _services(
         metrics=metrics,
     )
     topics = Topics(settings.prefix)
+    quotas = Quotas(settings.limits, refusals=metrics.quota_refusals)
+    memories = Memories(
+        gate=gate,
+        producer=producer,
+        topics=topics,
+        clock=VersionClock(),
+        vaults=held.vaults,
+        quotas=quotas,
+        request_seconds=settings.api.request_timeout_seconds,
+        content_max_chars=settings.api.memory_max_chars,
+    )
     return Services(
         search=service,
         context=ContextService(
@@ -268,7 +280,8 @@ def _services(
             key=held.secret.derive(KEY_LABEL),
         ),
         identity=held.identity,
-        quotas=Quotas(settings.limits, refusals=metrics.quota_refusals),
+        quotas=quotas,
+        memories=memories,
         readiness=Readiness(gate, embedder),
         settings=search,
         metrics=metrics,

@@ -20,6 +20,7 @@ from search_api.entities.walking import Walks
 from search_api.erasure.service import Erasures
 from search_api.identity.audit import Audit
 from search_api.identity.wiring import IdentityParts
+from search_api.memories.writing import Memories
 from search_api.metrics import ApiMetrics
 from search_api.quotas import Quotas
 from search_api.retrieval.service import SearchService
@@ -66,6 +67,7 @@ class Services:
     labelling: Labelling
     erasures: Erasures
     quotas: Quotas
+    memories: Memories
     identity: IdentityParts
     readiness: Readiness
     settings: SearchSettings

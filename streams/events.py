@@ -78,7 +78,7 @@ class MemoryWrite(PathEvent, frozen=True, kw_only=True):
     doc_type: str = "memory"
     tags: list[str] = []
     category: str | None = None
-    source: str = "memory_tool"
+    source: str | None = "memory_tool"
     session: str | None = None
     speaker: str | None = None
     position: int | None = None

@@ -120,6 +120,7 @@ async def running_service(
     context: ContextSettings | None = None,
     prefix: str | None = None,
     kafka_servers: str = NO_BROKER,
+    memories: Path | None = None,
     keep: bool = False,
 ) -> AsyncIterator[Service]:
     """Indices of a prefix of its own, dropped afterwards unless they are another's (`keep`)."""
@@ -140,6 +141,7 @@ async def running_service(
         search=search or SearchSettings(),
         context=context or ContextSettings(),
         keys_file=keys_file,
+        memories=memories,
     )
     metrics = ApiMetrics(CollectorRegistry())
     async with opened(settings, embedder=embedder(), metrics=metrics) as (services, gate):

@@ -131,6 +131,7 @@ def _record(
             )
             for mention in mentions
         ],
-        tracks=list(subject.tracks) if mentions else [],
+        # Nobody waits for a label that the document never mentioned.
+        tracks=list(subject.tracks) if mentions or kind == "deleted" else [],
     )
     return OutgoingRecord(topic=topic, key=subject.owner.record_key(label), value=encode(event))

@@ -233,11 +233,11 @@ class ExtractHandler:
 
 
 def told_of(prepared: Prepared) -> list[EventRow]:
-    """Stages of followed events, with the labels that link will have edges of. Those refused have their letters."""
+    """Stages of followed events, with the labels that link is told of. Those refused have their letters."""
     labels = {
         e.subject.record.place: sorted({mention.label for mention in e.told.kept})
         for e in prepared.extractions
-    }
+    } | {s.record.place: list(prepared.labels[s.owner].labels.names) for s in prepared.deletions}
     refused = {one.record.place for one in prepared.poisoned}
     current = {word.record.place for word in prepared.current}
     rows: list[EventRow] = []
