@@ -62,6 +62,7 @@ class Call(Generic[T]):
     answer: type[T]
     params: Mapping[str, str | int] | None = None
     json: Mapping[str, Any] | None = None
+    headers: Mapping[str, str] | None = None
 
 
 def search(

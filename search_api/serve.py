@@ -33,11 +33,11 @@ from indexers.settings import (
     VaultRoot,
 )
 from indexers.vault.tree import VaultTree
-from search_api.app import create_app
 from search_api.auth import KeyRing
 from search_api.context.service import ContextService
 from search_api.context.settings import ContextSettings
 from search_api.documents import Documents
+from search_api.documents_graph import DocumentGraph
 from search_api.entities.curating import Curation
 from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
@@ -48,6 +48,7 @@ from search_api.erasure.service import Erasures
 from search_api.identity.secret import SECRET_FILE, InstallationSecret
 from search_api.identity.settings import OidcSettings
 from search_api.identity.wiring import IdentityParts, opened_identity
+from search_api.mcp.settings import McpSettings
 from search_api.memories.writing import Memories
 from search_api.metrics import ApiMetrics
 from search_api.quotas import Quotas
@@ -56,6 +57,7 @@ from search_api.retrieval.pipeline import Retrieval
 from search_api.retrieval.query_vectors import QueryVectors
 from search_api.retrieval.recall import Recall
 from search_api.retrieval.service import SearchService
+from search_api.served import served
 from search_api.services import Readiness, Services
 from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
 from streams.producer import EventProducer
@@ -97,6 +99,7 @@ class ServeSettings:
     secret: InstallationSecret | None = None
     #: Vaults of the namespaces without a root of their own; None: there are none.
     memories: Path | None = None
+    mcp: McpSettings = field(default_factory=McpSettings)
 
 
 def serve(settings: ServeSettings) -> None:
@@ -126,8 +129,10 @@ async def _serve(settings: ServeSettings) -> None:
     registry = CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)
-    async with opened(settings, embedder=embedder, metrics=ApiMetrics(registry)) as (services, gate):
-        app = create_app(services, keys=keys, settings=settings.api)
+    async with (
+        opened(settings, embedder=embedder, metrics=ApiMetrics(registry)) as (services, gate),
+        served(services, keys=keys, api=settings.api, mcp=settings.mcp) as app,
+    ):
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
@@ -267,6 +272,7 @@ def _services(
             metrics=metrics,
         ),
         documents=Documents(gate, library),
+        graph=DocumentGraph(gate, metrics),
         entities=Entities(gate),
         walks=Walks(gate),
         curation=Curation(gate, producer, topics, VersionClock()),
@@ -278,6 +284,7 @@ def _services(
             clock=VersionClock(),
             count_files=FileCount(held.vaults),
             key=held.secret.derive(KEY_LABEL),
+            audit=held.identity.audit,
         ),
         identity=held.identity,
         quotas=quotas,

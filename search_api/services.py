@@ -13,6 +13,7 @@ from indexers.opensearch.rows import Index
 from indexers.ports import Embedder
 from search_api.context.service import ContextService
 from search_api.documents import Documents
+from search_api.documents_graph import DocumentGraph
 from search_api.entities.curating import Curation
 from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
@@ -61,6 +62,7 @@ class Services:
     search: SearchService
     context: ContextService
     documents: Documents
+    graph: DocumentGraph
     entities: Entities
     walks: Walks
     curation: Curation

@@ -172,3 +172,23 @@ def _words(rnd: random.Random, world: World, asker: Asker) -> str:
 
 def _filters(rnd: random.Random) -> dict[str, Any]:
     return rnd.choice([{}, {}, {"tags": ["audit"]}, {"path_prefix": "sub/"}, {"scope": ["personal", "team"]}])
+
+
+def memory_body(rnd: random.Random, world: World, asker: Asker) -> dict[str, Any]:
+    more = rnd.choice([{}, {"supersedes": world.any_id(rnd, "doc_id", asker)}, {"session": "s"}])
+    key = {"idempotency_key": f"k{rnd.randrange(5)}"} if rnd.random() < 0.3 else {}
+    scope = rnd.choice(["personal", "shared", "team"])
+    return {"content": f"Note {rnd.randrange(9)} of the Copper Guild.", "scope": scope, **more, **key}
+
+
+def erasure_body(rnd: random.Random, world: World, asker: Asker) -> dict[str, Any]:
+    """What isn't there: the world stays as it is, and nobody carries an erasure out."""
+    return rnd.choice(
+        [
+            {"doc_ids": [rnd.choice([one for ids in world.ids.values() for one in ids["doc_id"]])]}
+            if "agent" not in asker.principal.roles
+            else {"session": "no-such-session"},
+            {"agent": "nobody"},
+            {"subject": "Nobody at all"},
+        ]
+    )

@@ -22,6 +22,19 @@ def known_scopes(values: list[str] | None) -> list[str] | None:
     return _known(values, tuple(scope.value for scope in Scope))
 
 
+def known_scope(value: str | None) -> str | None:
+    known_scopes(None if value is None else [value])
+    return value
+
+
+def known_state(value: str | None) -> str | None:
+    """Of an event; `accepted` is what it is at once."""
+    from hopline.memory_answers import STATES
+
+    _known(None if value is None else [value], STATES[1:])
+    return value
+
+
 def _known(values: list[str] | None, known: tuple[str, ...]) -> list[str] | None:
     for value in values or ():
         if value not in known:

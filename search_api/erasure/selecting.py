@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from indexers.bookkeeping import ERASED
 from indexers.domain.entities.names import name_key
 from indexers.domain.identity import DocumentKey, Principal
-from indexers.opensearch.gate import Gate, GatedSearch, RowRef, StoredRow
+from indexers.event_rows import pointer_id
+from indexers.opensearch.gate import Gate, GatedSearch, RowAsked, RowRef, StoredRow
 from indexers.opensearch.rows import Index, owner_of
 from search_api.erasure.models import DOCUMENTS_MAX, ErasureBody
 
-#: Stands in `no_vector_reason` of what is left of an erased document (indexers.bookkeeping.fence).
-ERASED: Final = "erased"
 ROW_FIELDS: Final = (
     "doc_id", "path", "moved_from", "version", "deleted", "no_vector_reason",
     "tenant_id", "agent_id", "team_id", "scope",
 )  # fmt: skip
+_POINTER_FIELDS: Final = ("doc_id", "path", "version", "tenant_id", "agent_id", "team_id", "scope")
 #: Former places of one document that are followed.
 _MOVES_MAX: Final = 20
 #: Names of one subject, and labels under which they stand.
@@ -48,10 +49,23 @@ def may_erase(principal: Principal, target: Target) -> bool:
 
 
 async def targets_of(gate: Gate, principal: Principal, doc_ids: Sequence[str]) -> list[Target | None]:
-    """In the order asked, as last written; None: no such document, or not one that the principal may see."""
-    refs = [RowRef(principal=principal, row_id=doc_id) for doc_id in doc_ids]
-    rows = await gate.get_many(Index.DOCUMENTS, refs, fields=ROW_FIELDS) if refs else []
-    return [None if row is None else _target(principal, row) for row in rows]
+    """In the order asked, as last written; None: no such document, or not one that the principal may see.
+
+    A memory that is accepted is known by its pointer until its row is there.
+    """
+    asked = [
+        RowAsked(index=index, ref=RowRef(principal=principal, row_id=row_id), fields=fields)
+        for doc_id in doc_ids
+        for index, row_id, fields in (
+            (Index.DOCUMENTS, doc_id, ROW_FIELDS),
+            (Index.EVENTS, pointer_id(doc_id), _POINTER_FIELDS),
+        )
+    ]
+    rows = iter(await gate.get_rows(asked) if asked else [])
+    return [
+        None if (row := document or pointer) is None else _target(principal, row)
+        for document, pointer in zip(rows, rows, strict=True)
+    ]
 
 
 async def with_former_places(gate: Gate, principal: Principal, targets: Sequence[Target]) -> list[Target]:
@@ -130,7 +144,7 @@ def _target(principal: Principal, row: StoredRow | Any) -> Target:
         doc_id=source["doc_id"],
         document=DocumentKey(namespace=namespace, path=source["path"]),
         version=source["version"],
-        moved_from=source["moved_from"],
-        deleted=source["deleted"],
-        fenced=source["no_vector_reason"] == ERASED,
+        moved_from=source.get("moved_from"),
+        deleted=source.get("deleted", False),
+        fenced=source.get("no_vector_reason") == ERASED,
     )

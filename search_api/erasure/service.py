@@ -19,7 +19,9 @@ from search_api.erasure.models import CheckAnswer, ErasureAnswer, ErasureBody, R
 from search_api.erasure.receipt import Receipt, is_complete, is_genuine, signed
 from search_api.erasure.selecting import Selected, Target, may_erase, select, targets_of, with_former_places
 from search_api.erasure.stores import count_rows
-from search_api.problems import FieldError, Problem, ProblemError, invalid, invalid_field, no_such
+from search_api.identity.audit import Action, Actor, Audit
+from search_api.memories.targets import require_writer
+from search_api.problems import FieldError, ProblemError, forbidden, invalid, invalid_field, no_such
 from search_api.stored import is_id
 from streams.event_fields import new_event_fields
 from streams.events import MemoryChanged, encode, new_event_id, now_iso
@@ -45,26 +47,30 @@ class Erasures:
     clock: VersionClock
     count_files: Callable[[Sequence[DocumentKey]], int]
     key: bytes
+    audit: Audit
 
-    async def erase_document(self, principal: Principal, doc_id: str) -> ErasureAnswer:
+    async def erase_document(self, actor: Actor, doc_id: str) -> ErasureAnswer:
         """404 alike for what never was and what the principal may not see; what is erased already gives zeros."""
+        principal = actor.principal
+        require_writer(principal)
         [target] = await targets_of(self.gate, principal, [doc_id]) if is_id(doc_id) else [None]
         if target is None:
             raise no_such("document")
         if not may_erase(principal, target):
-            detail = "Only the document's author, or a key with the role `admin`, may erase it."
-            raise ProblemError(Problem(kind="forbidden", detail=detail))
-        return await self._erase(principal, Selected(targets=(target,)))
+            raise forbidden("Only the document's author, or a key with the role `admin`, may erase it.")
+        return await self._erase(actor, "document.erase", Selected(targets=(target,)))
 
-    async def erase(self, principal: Principal, body: ErasureBody) -> ErasureAnswer:
+    async def erase(self, actor: Actor, body: ErasureBody) -> ErasureAnswer:
+        principal = actor.principal
+        require_writer(principal)
         given = [
             name for name in ("doc_ids", "agent", "session", "subject") if getattr(body, name) is not None
         ]
         if len(given) != 1:
             raise ProblemError(invalid_field("body", "give one of doc_ids, agent, session and subject"))
         if body.doc_ids is not None:
-            return await self._erase(principal, await self._named(principal, body.doc_ids))
-        return await self._erase(principal, await select(self.gate, principal, body))
+            return await self._erase(actor, "document.erase", await self._named(principal, body.doc_ids))
+        return await self._erase(actor, "query.erase", await select(self.gate, principal, body))
 
     async def answer(self, principal: Principal, erasure_id: str) -> ErasureAnswer:
         """How far it is; the receipt once nothing is left."""
@@ -92,7 +98,8 @@ class Erasures:
             raise ProblemError(invalid(errors))
         return Selected(targets=tuple(by_id.values()))
 
-    async def _erase(self, principal: Principal, selected: Selected) -> ErasureAnswer:
+    async def _erase(self, actor: Actor, action: Action, selected: Selected) -> ErasureAnswer:
+        principal = actor.principal
         sight = Principal.pipeline(principal.tenant_id)
         targets = await with_former_places(self.gate, sight, selected.targets)
         events = {target.doc_id: self._event(principal, target) for target in targets if not target.fenced}
@@ -109,6 +116,9 @@ class Erasures:
         )
         # First the record: what is erased shall be known, whatever becomes of this process.
         await self._store(principal, erasure)
+        self.audit.record(
+            actor, action, target=erasure.erasure_id, detail={"documents": str(len(erasure.documents))}
+        )
         records = [
             OutgoingRecord(topic=self.topics.memory_writes, key=e.document.record_key, value=encode(e))
             for e in events.values()

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Response
 
 from search_api.erasure.models import CheckAnswer, ErasureAnswer, ErasureBody, ReceiptBody
-from search_api.routes.shared import PrincipalDep, ServicesDep, bearer, problems, require_json
+from search_api.routes.shared import ActorDep, PrincipalDep, ServicesDep, bearer, problems, require_json
 
 router = APIRouter(prefix="/v1/erasures", tags=["erasures"], dependencies=[Depends(bearer)])
 
@@ -18,17 +18,17 @@ ErasureId = Annotated[str, Path(description="Id of an erasure, as the call that 
     "",
     summary="Erase documents for good",
     dependencies=[Depends(require_json)],
-    responses=problems(401, 403, 408, 413, 415, 422, 503)
+    responses=problems(401, 403, 408, 413, 415, 422, 429, 503)
     | {202: {"description": "Accepted; the agents aren't through with it yet.", "model": ErasureAnswer}},
 )
 async def erase(
-    body: ErasureBody, response: Response, services: ServicesDep, principal: PrincipalDep
+    body: ErasureBody, response: Response, services: ServicesDep, actor: ActorDep
 ) -> ErasureAnswer:
     """File, rows, chunks, edges, mentions, entities that nothing else mentions, and all that leads to them.
 
     An agent erases what it wrote, an admin whatever its tenant has. At most 1,000 documents a call.
     """
-    return _with_status(await services.erasures.erase(principal, body), response)
+    return _with_status(await services.erasures.erase(actor, body), response)
 
 
 @router.post(

@@ -12,7 +12,7 @@ import pytest_asyncio
 from search_api.app import openapi_document
 from tests.conftest import Stack
 from tests.probing import BodyOf, Prober
-from tests.wall_world import WallWorld, context_body, opened_world, search_body
+from tests.wall_world import WallWorld, context_body, erasure_body, memory_body, opened_world, search_body
 
 pytestmark = [pytest.mark.engines, pytest.mark.asyncio(loop_scope="module")]
 
@@ -34,7 +34,24 @@ BODIES: Final[dict[tuple[str, str], BodyOf]] = {
     ("POST", "/v1/entities/{entity_id}/merge"): lambda r, w, a: {"other_id": w.any_id(r, "entity_id", a)},
     ("POST", "/v1/entities/{entity_id}/unmerge"): lambda r, w, a: {"name_id": w.any_id(r, "entity_id", a)},
     ("POST", "/v1/entities/{entity_id}/rename"): lambda r, *_: {"name": f"Name {r.randrange(9)}"},
+    ("POST", "/v1/memories"): memory_body,
+    ("POST", "/v1/memories/batch"): lambda r, w, a: {"memories": [memory_body(r, w, a)]},
+    ("PUT", "/v1/memories/{doc_id}"): lambda *_: {"content": "Nothing of note."},
+    ("POST", "/v1/erasures"): erasure_body,
+    ("POST", "/v1/erasures/check"): lambda *_: dict(RECEIPT),
+    ("POST", "/v1/admin/keys"): lambda r, *_: {"agent": r.choice(["ada", "bob"]), "roles": ["reader"]},
+    ("POST", "/v1/admin/tenants"): lambda r, *_: {"tenant": r.choice(["t1", "t2", "t9"])},
+    ("PUT", "/v1/admin/tenants/{tenant}"): lambda *_: {"suspended": False},
     ("PUT", "/v1/namespaces/{namespace}/labels"): lambda *_: {"labels": [{"name": "crew"}]},
+}
+RECEIPT: Final = {
+    **dict.fromkeys(
+        ("erasure_id", "requested_by", "requested_at", "completed_at", "log_expires_at", "signature"), "x"
+    ),
+    "tenant_id": "t1",
+    "doc_ids": [],
+    "removed": {},
+    "remaining": {},
 }
 #: Without a key; and metrics are of all tenants, without a word of any.
 OPEN: Final = frozenset({("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/metrics")})

@@ -44,7 +44,7 @@ def test_every_field_of_a_memory_is_read_back() -> None:
         category="Runbooks",
         source="memory_tool",
         created="2031-04-04T00:00:00+00:00",
-        **FURTHER,
+        **FURTHER,  # type: ignore[arg-type]
     )
     found, body = read(raw)
     assert (found, body) == (
