@@ -35,6 +35,8 @@ KINDS: Final[Mapping[str, dict[str, Any]]] = {
 WORDS: Final = {
     "t1-shared": "yarrowmint", "t1-ada": "quillwort", "t1-ops": "tansyroot",
     "t2-shared": "zephyrine", "t2-ada": "moonwort", "t2-ops": "hartstongue",
+    # Agents of keys that only an admin of the tenant hears of.
+    "t1-admin": "sorrelwood", "t2-admin": "mugwortish",
 }  # fmt: skip
 
 
@@ -46,10 +48,11 @@ def _asker(tenant: str, agent: str, *teams: str, roles: tuple[Role, ...] = ("age
         roles=roles,
     )
     sees = {f"{tenant}-shared", *(f"{tenant}-{team}" for team in teams)}
+    own = {"ada": {f"{tenant}-ada"}, "dan": {f"{tenant}-admin"}}.get(agent, set())
     return Asker(
         principal=who,
         key=key_of(who),
-        sees=frozenset(sees | ({f"{tenant}-ada"} if agent == "ada" else set())),
+        sees=frozenset(sees | own),
     )
 
 
@@ -61,6 +64,7 @@ ASKERS: Final = [
         _asker(tenant, "bob", "ops"),
         _asker(tenant, "eve", roles=("reader",)),
         _asker(tenant, "cora", roles=("agent", "curator")),
+        _asker(tenant, "dan", roles=("admin",)),
     )
 ]
 
@@ -89,10 +93,13 @@ async def opened_world(stack: Stack, folder: Path) -> AsyncIterator[WallWorld]:
             principals=[asker.principal for asker in ASKERS],
             prefix=prefix,
             kafka_servers=stack.kafka_servers,
+            memories=folder / "memories",
         ) as service,
     ):
         await _name_all(stack, prefix, roots)
         ids = {root.name: await _ids(service, root) for root in roots}
+        for tenant in ("t1", "t2"):
+            await _make_events_and_keys(service, tenant, ids)
         yield WallWorld(service=service, world=World(askers=ASKERS, words=WORDS, ids=ids))
 
 
@@ -136,6 +143,31 @@ async def _ids(service: Service, root: VaultRoot) -> dict[str, list[str]]:
         "proposal_id": [row.row_id async for row in service.gate.scan(pipeline, Index.PROPOSALS, mine)],
         "event_id": [row.row_id async for row in service.gate.scan(pipeline, Index.CURATION, mine)],
     }
+
+
+async def _make_events_and_keys(service: Service, tenant: str, ids: dict[str, dict[str, list[str]]]) -> None:
+    """A memory of each scope that is accepted, and an admin's key."""
+    by_agent = {asker.principal.agent_id: asker for asker in ASKERS if asker.principal.tenant_id == tenant}
+    for agent, scope, kind in (
+        ("ada", "personal", "ada"),
+        ("ada", "shared", "shared"),
+        ("bob", "team", "ops"),
+    ):
+        word = WORDS[f"{tenant}-{kind}"]
+        body = {"content": f"A word of {word}.", "title": word, "scope": scope}
+        answer = await service.http.post("/v1/memories", json=body, headers=_bearer(by_agent[AgentId(agent)]))
+        assert answer.status_code == 202, answer.text
+        known = ids[f"{tenant}-{kind}"]
+        known["event_id"].append(answer.json()["event_id"])
+        known["doc_id"].append(answer.json()["doc_id"])
+    key: dict[str, Any] = {"agent": WORDS[f"{tenant}-admin"], "roles": ["reader"]}
+    answer = await service.http.post("/v1/admin/keys", json=key, headers=_bearer(by_agent[AgentId("dan")]))
+    assert answer.status_code == 201, answer.text
+    ids[f"{tenant}-admin"] = {"key_id": [answer.json()["key_id"]]}
+
+
+def _bearer(asker: Asker) -> dict[str, str]:
+    return {"authorization": f"Bearer {asker.key}"}
 
 
 def search_body(rnd: random.Random, world: World, asker: Asker) -> dict[str, Any]:
@@ -185,7 +217,7 @@ def erasure_body(rnd: random.Random, world: World, asker: Asker) -> dict[str, An
     """What isn't there: the world stays as it is, and nobody carries an erasure out."""
     return rnd.choice(
         [
-            {"doc_ids": [rnd.choice([one for ids in world.ids.values() for one in ids["doc_id"]])]}
+            {"doc_ids": [rnd.choice([one for ids in world.ids.values() for one in ids.get("doc_id", [])])]}
             if "agent" not in asker.principal.roles
             else {"session": "no-such-session"},
             {"agent": "nobody"},

@@ -24,6 +24,15 @@ def _reason(*_: object) -> dict[str, Any]:
     return {"reason": "probe"}
 
 
+RECEIPT: Final[dict[str, Any]] = {
+    **dict.fromkeys(
+        ("erasure_id", "requested_by", "requested_at", "completed_at", "log_expires_at", "signature"), "x"
+    ),
+    "tenant_id": "t1",
+    "doc_ids": [],
+    "removed": {},
+    "remaining": {},
+}
 BODIES: Final[dict[tuple[str, str], BodyOf]] = {
     ("POST", "/v1/search"): search_body,
     ("POST", "/v1/context"): context_body,
@@ -43,15 +52,6 @@ BODIES: Final[dict[tuple[str, str], BodyOf]] = {
     ("POST", "/v1/admin/tenants"): lambda r, *_: {"tenant": r.choice(["t1", "t2", "t9"])},
     ("PUT", "/v1/admin/tenants/{tenant}"): lambda *_: {"suspended": False},
     ("PUT", "/v1/namespaces/{namespace}/labels"): lambda *_: {"labels": [{"name": "crew"}]},
-}
-RECEIPT: Final = {
-    **dict.fromkeys(
-        ("erasure_id", "requested_by", "requested_at", "completed_at", "log_expires_at", "signature"), "x"
-    ),
-    "tenant_id": "t1",
-    "doc_ids": [],
-    "removed": {},
-    "remaining": {},
 }
 #: Without a key; and metrics are of all tenants, without a word of any.
 OPEN: Final = frozenset({("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/metrics")})
