@@ -12,8 +12,9 @@ from typing import Any
 
 import httpx2
 
-from indexers.domain.identity import AgentId, Principal, Role
+from indexers.domain.identity import AgentId, Namespace, Principal, Role, Scope
 from indexers.opensearch.rows import REBUILT, Index
+from indexers.settings import VaultRoot
 from indexers.vault.tree import VaultTree
 from search_api.settings import ApiSettings
 from streams.batch import Record
@@ -105,6 +106,18 @@ class MemoryService:
 
     def file(self, answer: Any, place: str = "acme/personal/ada") -> Path:
         return self.folder / place / str(answer["path"])
+
+    def root(self, who: Principal = ADA) -> VaultRoot:
+        """Of the agent's own memories."""
+        found = self.tree.root_of(
+            Namespace(tenant_id=who.tenant_id, agent_id=who.agent_id, scope=Scope.PERSONAL)
+        )
+        assert found is not None
+        return found
+
+    def edited(self, answer: Any, text: str, **more: Any) -> Record:
+        """A person's edit of ADA's memory, and the watcher's word about it."""
+        return self.rig.saved(answer["path"], text, root=self.root(), **more)
 
     async def rows_with(self, doc_id: str) -> dict[str, int]:
         """Index → living rows of this document."""

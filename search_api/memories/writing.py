@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from indexers.domain.identity import Namespace, Principal
 from indexers.errors import Transient
-from indexers.event_rows import key_id
-from indexers.opensearch.gate import Gate, RowRef, RowWrite, WriteResult
-from indexers.opensearch.rows import Index, owner_of
+from indexers.opensearch.gate import Gate
 from indexers.vault.tree import VaultTree
 from search_api.entities.curating import send
+from search_api.memories.acceptance import Acceptance, Accepted, Asked
 from search_api.memories.answers import EventAnswer, EventKind, MemoryAnswer, Milestone, StageTold
 from search_api.memories.bodies import MemoryBody, MemoryUpdate
 from search_api.memories.following import Events
 from search_api.memories.plans import (
-    Identity,
     Plan,
     body_hash,
     bytes_of,
@@ -41,7 +39,6 @@ _UNCONFIRMED: Final = (
     "The broker took too long to confirm it: it may still be carried out. Sent again with the same idempotency key, "
     "it is one write; without one it may become two."
 )
-_KEY_FIELDS: Final = ("event_id", "version", "occurred_at", "body_hash", "doc_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,23 +47,6 @@ class Wait:
 
     until: Milestone
     seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """One word of a request. `plan` makes it, given what is drawn once; `field`: where it stands in the body."""
-
-    hash: str
-    key: str | None
-    further: int
-    plan: Callable[[Identity], Plan]
-    field: str = "body"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accepted:
-    plan: Plan
-    replayed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +68,10 @@ class Memories:
     @property
     def events(self) -> Events:
         return Events(self.gate)
+
+    @property
+    def records(self) -> Acceptance:
+        return Acceptance(gate=self.gate, clock=self.clock)
 
     async def write(
         self,
@@ -162,25 +146,12 @@ class Memories:
         try:
             target = (await writable(self.gate, principal, [doc_id]))[doc_id]
         except ProblemError as problem:
-            before = None if key is None else await self._target_before(principal, key, hashed)
+            before = None if key is None else await self.records.target_before(principal, key, hashed)
             if before is None or problem.problem.kind != "not-found":
                 raise
             target = before
         self.clock.observe(target.version)
         return target
-
-    async def _target_before(self, principal: Principal, key: str, hashed: str) -> Target | None:
-        [known] = await self.gate.get_many(
-            Index.EVENTS, [RowRef(principal=principal, row_id=key_id(principal, key))], fields=_KEY_FIELDS
-        )
-        if known is None or known.source["body_hash"] != hashed:
-            return None
-        ref = RowRef(principal=principal, row_id=known.source["event_id"])
-        [row] = await self.gate.get_many(Index.EVENTS, [ref])
-        if row is None:
-            return None
-        document = owner_of(principal.tenant_id, row.source).document(row.source["path"])
-        return Target(document=document, version=row.source["version"])
 
     def _check_lengths(self, bodies: Mapping[str, MemoryBody | MemoryUpdate]) -> None:
         for field, body in bodies.items():
@@ -191,7 +162,7 @@ class Memories:
     async def _accept(
         self, principal: Principal, asked: Sequence[Asked], wait: Wait | None, started: float
     ) -> list[MemoryAnswer]:
-        accepted = await self._recorded(principal, asked)
+        accepted = await self.records.record(principal, asked)
         records = [record for one in accepted for record in one.plan.records(self.topics)]
         try:
             await send(self.producer, records, unconfirmed=_UNCONFIRMED)
@@ -200,48 +171,6 @@ class Memories:
             raise ProblemError(Problem(kind="body-too-large", detail=detail)) from exc
         events = await self._followed(principal, accepted, wait, started)
         return [_answer(one, event) for one, event in zip(accepted, events, strict=True)]
-
-    async def _recorded(self, principal: Principal, asked: Sequence[Asked]) -> list[Accepted]:
-        """Rows first: a process that ends before it sends leaves what a repetition sends again."""
-        first = await self._known(principal, asked)
-        plans = [
-            one.plan(first[n] if n in first else Identity.new(self.clock, one.further))
-            for n, one in enumerate(asked)
-        ]
-        lost = await self._store(principal, plans) - first.keys()
-        if lost:
-            # Another request with the same key came between: its event it is. (Or ours, whose answer was lost.)
-            won = await self._known(principal, asked)
-            first |= {n: won[n] for n in lost if n in won and won[n].event_id != plans[n].event.event_id}
-            plans = [
-                one.plan(first[n]) if n in lost and n in first else plans[n] for n, one in enumerate(asked)
-            ]
-            await self._store(principal, [plans[n] for n in sorted(lost)])
-        return [Accepted(plan=plan, replayed=n in first) for n, plan in enumerate(plans)]
-
-    async def _known(self, principal: Principal, asked: Sequence[Asked]) -> dict[int, Identity]:
-        """Position → what was drawn for its key. 409 where the key stands for something else."""
-        keyed = [(n, one) for n, one in enumerate(asked) if one.key is not None]
-        refs = [RowRef(principal=principal, row_id=key_id(principal, one.key or "")) for _, one in keyed]
-        rows = await self.gate.get_many(Index.EVENTS, refs, fields=_KEY_FIELDS) if refs else []
-        known: dict[int, Identity] = {}
-        for (n, one), row in zip(keyed, rows, strict=True):
-            if row is None:
-                continue
-            if row.source["body_hash"] != one.hash:
-                detail = f"The idempotency key of {one.field} stands for another request: draw a new one."
-                raise ProblemError(Problem(kind="idempotency-conflict", detail=detail))
-            source = row.source
-            known[n] = Identity(
-                event_id=source["event_id"], version=source["version"], occurred_at=source["occurred_at"]
-            )
-        return known
-
-    async def _store(self, principal: Principal, plans: Sequence[Plan]) -> set[int]:
-        """Positions whose key another event has. Raises Transient where a row was not taken."""
-        writes = [(n, write) for n, plan in enumerate(plans) for write in plan.rows(principal)]
-        results = await self.gate.write([write for _, write in writes])
-        return {n for (n, write), result in zip(writes, results, strict=True) if _is_lost(write, result)}
 
     async def _followed(
         self, principal: Principal, accepted: Sequence[Accepted], wait: Wait | None, started: float
@@ -278,12 +207,6 @@ def _write_asked(
         ),
         field=field,
     )
-
-
-def _is_lost(write: RowWrite, result: WriteResult) -> bool:
-    if result.status == "rejected":
-        raise Transient(f"the store refused an event's row: {result.reason or 'no reason given'}")
-    return result.status == "conflict" and write.row_id.startswith("idem/")
 
 
 def _just_accepted(plan: Plan) -> EventAnswer:

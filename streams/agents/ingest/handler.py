@@ -11,17 +11,17 @@ from typing import TypeVar
 
 import msgspec
 
-from indexers.domain import hashing
 from indexers.domain.identity import DocumentId
 from indexers.errors import PoisonRecord
 from indexers.linking.unlinked import Naming
 from indexers.linking.unlinked_texts import SaidTexts, VaultTexts
-from indexers.opensearch.gate import Gate, RowRef
-from indexers.opensearch.rows import EventRow, GateRow, Index
+from indexers.opensearch.gate import Gate
+from indexers.opensearch.rows import GateRow
 from indexers.planning import SaidText
-from streams.agents.ingest.content import content_of, read_or_none, render
+from streams.agents.ingest.content import content_of, read_or_none
 from streams.agents.ingest.decode import Arrival, Contest, MemoryEvent, contests, decode_inputs
 from streams.agents.ingest.due import Move, moves_of
+from streams.agents.ingest.followed import known_hashes, known_of, told_of
 from streams.agents.ingest.look import Look
 from streams.agents.ingest.memories import Memories, is_out_of_date, order_of
 from streams.agents.ingest.plan import (
@@ -31,19 +31,19 @@ from streams.agents.ingest.plan import (
     Sight,
     choice_of,
     decide_all,
-    is_whole,
     slices,
     utc_now,
+    without_overtaken,
 )
 from streams.agents.ingest.relations import Relations
 from streams.agents.ingest.statements import Stated, split
 from streams.agents.ingest.work import Work, announcement
-from streams.agents.ingest.write import Written, remove_erased, write_documents, write_gate_rows
+from streams.agents.ingest.write import remove_erased, write_documents, write_gate_rows
 from streams.agents.progress import Progress, of_memory, stages
 from streams.agents.vaults import Vaults
 from streams.batch import Poisoned, Record
 from streams.context import AgentContext
-from streams.events import FileChange, MemoryWrite, encode
+from streams.events import FileChange, encode
 from streams.producer import OutgoingRecord
 from streams.topics import Topics
 
@@ -113,11 +113,12 @@ class IngestHandler:
 
     async def commit(self, prepared: Prepared) -> None:
         fingerprint = self.planner.versions.fingerprint
-        rows = await self.context.hold("opensearch", lambda: self._gate_rows(prepared.choices))
-        decided = decide_all(prepared.choices, rows, fingerprint)
+        rows, told = await self.context.hold("opensearch", lambda: known_of(self.gate, prepared.choices))
+        choices = without_overtaken(prepared.choices, told)
+        decided = decide_all(choices, rows, fingerprint)
         touched, left_behind = await self.relations.take_along(prepared.moves)
         poisoned = [*prepared.poisoned, *left_behind]
-        older = 0
+        older = len(prepared.choices) - len(choices)
         for part in slices(decided.to_do, self._cap_bytes):
             planned = await self._plan(part, rows)
             stale, refused = await self._store(planned)
@@ -140,7 +141,7 @@ class IngestHandler:
         await self.context.send(planned.words_of(written.applied))
         fingerprint = self.planner.versions.fingerprint
         ungated = await hold("opensearch", lambda: write_gate_rows(self.gate, written, fingerprint))
-        await self.progress.tell(_told(planned, written))
+        await self.progress.tell(told_of(written, planned.overtaken))
         return len(written.stale), [*written.rejected, *ungated]
 
     def _texts(self, planned: Planned) -> VaultTexts:
@@ -159,18 +160,6 @@ class IngestHandler:
     @property
     def _cap_bytes(self) -> int:
         return self.planner.settings.document_max_bytes
-
-    async def _gate_rows(self, choices: dict[DocumentId, Choice]) -> dict[DocumentId, GateRow]:
-        refs = [
-            RowRef(principal=choice.newest.arrival.document.namespace.principal, row_id=doc_id)
-            for doc_id, choice in choices.items()
-        ]
-        found = await self.gate.get_many(Index.GATE, refs) if refs else []
-        return {
-            doc_id: msgspec.convert(row.source, GateRow)
-            for doc_id, row in zip(choices, found, strict=True)
-            if row is not None
-        }
 
     async def _plan(self, sights: Sequence[Sight], rows: dict[DocumentId, GateRow]) -> Planned:
         planned = Planned()
@@ -212,7 +201,7 @@ class IngestHandler:
         else:
             # A memory is a file before it is a row: the vault is the truth.
             before = [one for one in sight.memories if one is not event and order_of(one) <= order_of(event)]
-            carried = self.memories.carry_out(event, before, _known_hashes(sight, former))
+            carried = self.memories.carry_out(event, before, known_hashes(sight, former))
             if carried is None:
                 return None
             if sight.arrival.is_erasure:
@@ -255,23 +244,3 @@ def _choices(grouped: dict[DocumentId, Contest], sights: Sequence[Sight]) -> dic
     by_place = {sight.arrival.record.place: sight for sight in sights}
     found = {doc_id: choice_of(contest, by_place) for doc_id, contest in grouped.items()}
     return {doc_id: choice for doc_id, choice in found.items() if choice is not None}
-
-
-def _known_hashes(sight: Sight, former: GateRow | None) -> set[str]:
-    """What the file of a memory may hold without being anybody's edit."""
-    writes = {
-        hashing.content_hash(render(one))
-        for one in sight.memories
-        if isinstance(one, MemoryWrite) and is_whole(one)
-    }
-    return writes if former is None or former.deleted else writes | {former.content_hash}
-
-
-def _told(planned: Planned, written: Written) -> list[EventRow]:
-    """Stages of the followed events. What was refused is told of with its dead letter."""
-    ingested = [event for work in written.applied for event in work.tracks]
-    stale = [event for work in written.stale for event in work.tracks]
-    return [
-        *stages(of_memory(ingested), "ingested"),
-        *stages(of_memory([*stale, *planned.overtaken]), "overtaken"),
-    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -154,6 +154,25 @@ def _told_again(sight: Sight, row: GateRow) -> Sight | None:
                     arrival=replace(sight.arrival, event=told), content=content, memories=(event, told)
                 )
     return None
+
+
+def without_overtaken(
+    choices: Mapping[DocumentId, Choice], told: Collection[str]
+) -> dict[DocumentId, Choice]:
+    """`told`: ids of events that were overtaken when they first came. Their caller knows, so they stay it.
+
+    An edit that such an event left alone is indexed by now, maybe with an older version: delivered again, the event
+    would take it for the state that it may replace.
+    """
+    kept: dict[DocumentId, Choice] = {}
+    for doc_id, choice in choices.items():
+        before = choice.write_before
+        if choice.newest.arrival.event.event_id in told:
+            continue
+        if before is not None and before.arrival.event.event_id in told:
+            choice = replace(choice, write_before=None)  # noqa: PLW2901 - the same choice, less of it
+        kept[doc_id] = choice
+    return kept
 
 
 def decide_sight(sight: Sight, versions: str, row: GateRow | None) -> Decision:
