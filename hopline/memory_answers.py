@@ -14,6 +14,8 @@ from hopline.document_answers import DocumentName
 #: How far a change has come; each one includes those before it.
 State = Literal["accepted", "ingested", "searchable", "extracted", "linked"]
 STATES: Final[tuple[str, ...]] = ("accepted", "ingested", "searchable", "extracted", "linked")
+#: What can be waited for.
+Milestone = Literal["ingested", "searchable", "linked"]
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +74,9 @@ class WhoAmI(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     teams: list[str] = []
     roles: list[str] = []
+    key_id: str | None = None
+    #: It may create tenants, and sees no tenant's memory.
+    operator: bool = False
 
 
 class RelatedLine(DocumentName, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from uuid import uuid4
 import msgspec
 
 from hopline.calls import Call, given
-from hopline.memory_answers import Event, Graph, Related, State, WhoAmI, Written, WrittenBatch
+from hopline.memory_answers import Event, Graph, Milestone, Related, WhoAmI, Written, WrittenBatch
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def write(
-    memory: Memory, *, wait_for: State | None = None, timeout_seconds: float | None = None
+    memory: Memory, *, wait_for: Milestone | None = None, timeout_seconds: float | None = None
 ) -> Call[Written]:
     """`wait_for`: the answer comes once that is reached, or after the time, whichever is first."""
     return Call(
@@ -67,7 +67,7 @@ def write(
 
 
 def write_many(
-    memories: Sequence[Memory], *, wait_for: State | None = None, timeout_seconds: float | None = None
+    memories: Sequence[Memory], *, wait_for: Milestone | None = None, timeout_seconds: float | None = None
 ) -> Call[WrittenBatch]:
     """At most 100; all of them or none."""
     return Call(
@@ -80,7 +80,7 @@ def write_many(
 
 
 def update(
-    doc_id: str, changes: Memory, *, wait_for: State | None = None, timeout_seconds: float | None = None
+    doc_id: str, changes: Memory, *, wait_for: Milestone | None = None, timeout_seconds: float | None = None
 ) -> Call[Written]:
     """The text anew, and what else is given. Path, id and scope stay."""
     return Call(
@@ -93,7 +93,7 @@ def update(
 
 
 def forget(
-    doc_id: str, *, wait_for: State | None = None, timeout_seconds: float | None = None
+    doc_id: str, *, wait_for: Milestone | None = None, timeout_seconds: float | None = None
 ) -> Call[Written]:
     """Soft: the file is laid aside in its vault, and a person can move it back."""
     return Call(
@@ -106,7 +106,7 @@ def forget(
 
 
 def event(
-    event_id: str, *, wait_for: State | None = None, timeout_seconds: float | None = None
+    event_id: str, *, wait_for: Milestone | None = None, timeout_seconds: float | None = None
 ) -> Call[Event]:
     params = _waiting(wait_for, timeout_seconds)
     return Call(method="GET", path=f"/v1/events/{quote(event_id, safe='')}", answer=Event, params=params)
@@ -132,6 +132,6 @@ def _body(memory: Memory) -> Mapping[str, Any]:
     return {"idempotency_key": str(uuid4())} | body
 
 
-def _waiting(wait_for: State | None, timeout_seconds: float | None) -> dict[str, str | int]:
+def _waiting(wait_for: Milestone | None, timeout_seconds: float | None) -> dict[str, str | int]:
     seconds = None if timeout_seconds is None else f"{timeout_seconds:g}"
     return given(wait_for=wait_for, timeout_seconds=seconds)

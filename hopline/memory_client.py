@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from hopline import memory_calls
 from hopline.calls import Call
-from hopline.memory_answers import Event, Graph, Related, State, WhoAmI, Written
+from hopline.memory_answers import Event, Graph, Milestone, Related, WhoAmI, Written
 from hopline.memory_calls import Memory
 
 T = TypeVar("T")
@@ -23,32 +23,34 @@ class MemoryMethods(ABC):
     @abstractmethod
     def call(self, call: Call[T]) -> T: ...
 
-    def write(self, content: str, *, wait_for: State | None = None, **fields: Any) -> Written:
+    def write(self, content: str, *, wait_for: Milestone | None = None, **fields: Any) -> Written:
         """A memory; fields as in `memory_calls.Memory`. Safe to repeat with the same `idempotency_key`."""
         return self.call(memory_calls.write(Memory(content=content, **fields), wait_for=wait_for))
 
-    def write_many(self, memories: Sequence[Memory], *, wait_for: State | None = None) -> list[Written]:
+    def write_many(self, memories: Sequence[Memory], *, wait_for: Milestone | None = None) -> list[Written]:
         """At most 100, all of them or none."""
         return self.call(memory_calls.write_many(memories, wait_for=wait_for)).memories
 
-    def update(self, doc_id: str, content: str, *, wait_for: State | None = None, **fields: Any) -> Written:
+    def update(
+        self, doc_id: str, content: str, *, wait_for: Milestone | None = None, **fields: Any
+    ) -> Written:
         """The text of a memory anew; what else is given changes too."""
         return self.call(memory_calls.update(doc_id, Memory(content=content, **fields), wait_for=wait_for))
 
-    def forget(self, doc_id: str, *, wait_for: State | None = None) -> Written:
+    def forget(self, doc_id: str, *, wait_for: Milestone | None = None) -> Written:
         """Found no more; the file is laid aside in its vault."""
         return self.call(memory_calls.forget(doc_id, wait_for=wait_for))
 
-    def event(self, event_id: str, *, wait_for: State | None = None) -> Event:
+    def event(self, event_id: str, *, wait_for: Milestone | None = None) -> Event:
         return self.call(memory_calls.event(event_id, wait_for=wait_for))
 
-    def wait(self, event_id: str, state: State = "searchable", *, timeout_seconds: float = 30.0) -> Event:
+    def wait(self, event_id: str, until: Milestone = "searchable", *, timeout_seconds: float = 30.0) -> Event:
         """Until the change has come so far, has ended otherwise, or the time is over: look at the answer's state."""
         end = time.monotonic() + timeout_seconds
         while True:
             left = end - time.monotonic()
-            found = self.call(_awaited(event_id, state, left))
-            if _is_over(found, state, end):
+            found = self.call(_awaited(event_id, until, left))
+            if _is_over(found, until, end):
                 return found
 
     def related(self, doc_id: str, *, page_size: int | None = None) -> Related:
@@ -68,31 +70,33 @@ class AsyncMemoryMethods(ABC):
     @abstractmethod
     async def call(self, call: Call[T]) -> T: ...
 
-    async def write(self, content: str, *, wait_for: State | None = None, **fields: Any) -> Written:
+    async def write(self, content: str, *, wait_for: Milestone | None = None, **fields: Any) -> Written:
         return await self.call(memory_calls.write(Memory(content=content, **fields), wait_for=wait_for))
 
-    async def write_many(self, memories: Sequence[Memory], *, wait_for: State | None = None) -> list[Written]:
+    async def write_many(
+        self, memories: Sequence[Memory], *, wait_for: Milestone | None = None
+    ) -> list[Written]:
         return (await self.call(memory_calls.write_many(memories, wait_for=wait_for))).memories
 
     async def update(
-        self, doc_id: str, content: str, *, wait_for: State | None = None, **fields: Any
+        self, doc_id: str, content: str, *, wait_for: Milestone | None = None, **fields: Any
     ) -> Written:
         changes = Memory(content=content, **fields)
         return await self.call(memory_calls.update(doc_id, changes, wait_for=wait_for))
 
-    async def forget(self, doc_id: str, *, wait_for: State | None = None) -> Written:
+    async def forget(self, doc_id: str, *, wait_for: Milestone | None = None) -> Written:
         return await self.call(memory_calls.forget(doc_id, wait_for=wait_for))
 
-    async def event(self, event_id: str, *, wait_for: State | None = None) -> Event:
+    async def event(self, event_id: str, *, wait_for: Milestone | None = None) -> Event:
         return await self.call(memory_calls.event(event_id, wait_for=wait_for))
 
     async def wait(
-        self, event_id: str, state: State = "searchable", *, timeout_seconds: float = 30.0
+        self, event_id: str, until: Milestone = "searchable", *, timeout_seconds: float = 30.0
     ) -> Event:
         end = time.monotonic() + timeout_seconds
         while True:
-            found = await self.call(_awaited(event_id, state, end - time.monotonic()))
-            if _is_over(found, state, end):
+            found = await self.call(_awaited(event_id, until, end - time.monotonic()))
+            if _is_over(found, until, end):
                 return found
 
     async def related(self, doc_id: str, *, page_size: int | None = None) -> Related:
@@ -105,12 +109,10 @@ class AsyncMemoryMethods(ABC):
         return await self.call(memory_calls.whoami())
 
 
-def _awaited(event_id: str, state: State, left: float) -> Call[Event]:
+def _awaited(event_id: str, until: Milestone, left: float) -> Call[Event]:
     seconds = round(min(max(left, 0.1), _WAIT_SECONDS), 1)
-    # Asked for what is there already, the service answers at once.
-    wait_for: State | None = None if state == "accepted" else state
-    return memory_calls.event(event_id, wait_for=wait_for, timeout_seconds=seconds)
+    return memory_calls.event(event_id, wait_for=until, timeout_seconds=seconds)
 
 
-def _is_over(found: Event, state: State, end: float) -> bool:
-    return found.reached(state) or found.ended or time.monotonic() >= end
+def _is_over(found: Event, until: Milestone, end: float) -> bool:
+    return found.reached(until) or found.ended or time.monotonic() >= end

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import os
+import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 
 import httpx2
 import msgspec
+import uvicorn
 from prometheus_client import CollectorRegistry
 from starlette.types import ASGIApp
 
@@ -199,6 +201,19 @@ async def in_one_task(opening: contextlib.AbstractAsyncContextManager[T]) -> Asy
     finally:
         over.set()
         await holding
+
+
+@contextlib.asynccontextmanager
+async def over_uvicorn(app: ASGIApp) -> AsyncIterator[str]:
+    """Address of the application behind a real server, as `hopline api` has it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None, access_log=False))
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            await serving
 
 
 async def rewrite_documents(

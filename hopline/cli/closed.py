@@ -28,10 +28,12 @@ def known_scope(value: str | None) -> str | None:
 
 
 def known_state(value: str | None) -> str | None:
-    """Of an event; `accepted` is what it is at once."""
-    from hopline.memory_answers import STATES
+    """Of an event, what can be waited for."""
+    from typing import get_args
 
-    _known(None if value is None else [value], STATES[1:])
+    from hopline.memory_answers import Milestone
+
+    _known(None if value is None else [value], get_args(Milestone))
     return value
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from hopline.client import HoplineClient
-    from hopline.memory_answers import Event, State, Written
+    from hopline.memory_answers import Event, Milestone, Written
     from hopline.settings import Settings
 
 #: What the service calls a field, and what a person gave for it.
@@ -39,7 +39,7 @@ Wait = Annotated[
     typer.Option(
         "--wait",
         callback=known_state,
-        help="Until it is ingested, searchable, extracted or linked; exit 1 if it doesn't come so far in time.",
+        help="Until it is ingested, searchable or linked; exit 1 if it doesn't come so far in time.",
     ),
 ]
 Seconds = Annotated[float, typer.Option("--timeout", min=0.1, help="Longest wait, seconds.")]
@@ -169,7 +169,7 @@ def _change(act: Callable[[HoplineClient, Settings], Written], asked: _Asked) ->
 
 
 def _waited(client: HoplineClient, event_id: str, wait: str, timeout: float) -> Event:
-    return client.wait(event_id, cast("State", wait), timeout_seconds=timeout)
+    return client.wait(event_id, cast("Milestone", wait), timeout_seconds=timeout)
 
 
 def _told(event: Event) -> str:
@@ -178,7 +178,7 @@ def _told(event: Event) -> str:
 
 def _went_well(event: Event, wait: str | None) -> bool:
     if wait is not None:
-        return event.reached(cast("State", wait))
+        return event.reached(cast("Milestone", wait))
     return event.state != "failed"
 
 

@@ -14,7 +14,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from search_api.edge import send_problem
+from search_api.edge import WITHIN_MCP, send_problem
 from search_api.mcp.rest import Rest
 from search_api.mcp.server import build_server
 from search_api.mcp.settings import McpSettings
@@ -97,10 +97,6 @@ class _Within:
         state: dict[str, Any] = scope.setdefault("state", {})
         state[WITHIN_MCP] = True
         await self._app(scope, receive, send)
-
-
-#: Key of the scope's state; no header can set it.
-WITHIN_MCP: Final = "within_mcp"
 
 
 def _callers_headers(context: Context) -> Mapping[str, str]:

@@ -171,9 +171,9 @@ async def test_hopline_related_and_graph(pipeline: Pipeline) -> None:
         doc_id = hopline.search("Cranes", parts=["keyword"]).hits[0].doc_id
         assert [one.document.path for one in hopline.related(doc_id, page_size=1).related] == ["ferry.md"]
         assert hopline.graph(doc_id, depth=3).capped is False
-    async with AsyncHoplineClient(pipeline.api_url, KEY) as hopline:
-        assert [one.document.path for one in (await hopline.related(doc_id)).related] == ["ferry.md"]
-        assert len((await hopline.graph(doc_id)).nodes) == 2
+    async with AsyncHoplineClient(pipeline.api_url, KEY) as asking:
+        assert [one.document.path for one in (await asking.related(doc_id)).related] == ["ferry.md"]
+        assert len((await asking.graph(doc_id)).nodes) == 2
 
 
 @pytest.mark.parametrize(

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
 import pytest
 import pytest_asyncio
-import uvicorn
 from mcp.client import Client
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult, TextContent, TextResourceContents
+from mcp_types import TextResourceContents
 
-from indexers.domain.identity import Principal
 from search_api.mcp.rest import Rest
 from search_api.mcp.server import build_server
 from search_api.mcp.settings import McpSettings
 from search_api.settings import ApiSettings
-from tests.api import Service, bearer, principal, running_service, vault
+from tests.api import Service, bearer, over_uvicorn, principal, running_service, vault
 from tests.conftest import Stack
+from tests.mcp_clients import call, in_memory, over_http, refused, texts
 
 pytestmark = [pytest.mark.engines, pytest.mark.asyncio(loop_scope="module")]
 
@@ -55,57 +51,10 @@ async def service(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Asy
         yield running
 
 
-@contextlib.asynccontextmanager
-async def in_memory(service: Service, who: Principal) -> AsyncIterator[Client]:
-    transport = httpx2.ASGITransport(service.app)
-    async with (
-        httpx2.AsyncClient(transport=transport, base_url="http://hopline", headers=bearer(who)) as http,
-        Client(build_server(Rest(http, lambda _: {}), version="test")) as client,
-    ):
-        yield client
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def url(service: Service) -> AsyncIterator[str]:
-    """The application behind uvicorn, as `hopline api` has it."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(
-            uvicorn.Config(service.app, lifespan="off", log_config=None, access_log=False)
-        )
-        task = asyncio.create_task(server.serve(sockets=[listener]))
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
-        finally:
-            server.should_exit = True
-            await task
-
-
-@contextlib.asynccontextmanager
-async def over_http(url: str, who: Principal, *, mode: str = "auto") -> AsyncIterator[Client]:
-    async with (
-        httpx2.AsyncClient(headers=bearer(who)) as http,
-        Client(streamable_http_client(url, http_client=http), mode=mode) as client,
-    ):
-        yield client
-
-
-def texts(result: CallToolResult) -> list[str]:
-    return [part.text for part in result.content if isinstance(part, TextContent)]
-
-
-async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    result = await client.call_tool(tool, arguments)
-    assert not result.is_error, texts(result)
-    found: dict[str, Any] | None = result.structured_content
-    assert found is not None
-    return found
-
-
-async def refused(client: Client, tool: str, **arguments: Any) -> str:
-    result = await client.call_tool(tool, arguments)
-    assert result.is_error
-    [text] = texts(result)
-    return text
+    async with over_uvicorn(service.app) as address:
+        yield f"{address}/mcp"
 
 
 async def drive_reading_tools(client: Client, service: Service) -> None:
