@@ -135,7 +135,7 @@ async def read_audit(
     return await services.identity.audit_log.read(actor, tenant, cursor=cursor, page_size=page_size)
 
 
-@of_askers.get("/whoami", summary="Who the key makes you", responses=problems(401))
+@of_askers.get("/whoami", summary="Who the key makes you", responses=problems(401, 422))
 async def whoami(request: Request) -> WhoamiAnswer:
     """Tenant, agent, teams and roles."""
     identity: Identity = request.state.identity
