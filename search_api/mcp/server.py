@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from search_api.mcp.reading import ReadingTools
 from search_api.mcp.rest import DOCUMENT_URI, RefusedError, Rest
-from search_api.mcp.telling import told_arguments, told_unknown_arguments
+from search_api.mcp.telling import told_arguments, told_fault, told_unknown_arguments
 from search_api.mcp.writing import WritingTools
 
 _INSTRUCTIONS: Final = (
@@ -50,8 +50,8 @@ class HoplineMcp(MCPServer[Any]):
             raise ToolError(told_unknown_arguments(name, unknown, known))
         try:
             return await super().call_tool(name, arguments, context)
-        except UnexpectedToolError:
-            raise
+        except UnexpectedToolError as exc:
+            raise UnexpectedToolError(told_fault(name)) from exc.__cause__
         except ToolError as exc:
             cause = exc.__cause__
             if isinstance(cause, ValidationError):

@@ -58,18 +58,27 @@ def told_unreachable(url: str) -> str:
     )
 
 
+def told_fault(tool: str) -> str:
+    return f"{tool} met a fault of the server, not of the arguments. Don't try it again; tell the person."
+
+
 def told_arguments(tool: str, error: ValidationError) -> str:
     """Names and rules; what was given is not repeated."""
     faults = "; ".join(
         f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}"
         for fault in error.errors(include_input=False, include_url=False)[:_FAULTS_SHOWN]
     )
-    return f"{tool} was not called: {faults}. Correct this and call again."
+    return _encodable(f"{tool} was not called: {faults}. Correct this and call again.")
 
 
 def told_unknown_arguments(tool: str, unknown: Iterable[str], known: Iterable[str]) -> str:
     names = ", ".join(sorted(name[:60] for name in unknown)[:_FAULTS_SHOWN])
-    return f"{tool} was not called: it has no argument {names}. It takes: {', '.join(known)}."
+    return _encodable(f"{tool} was not called: it has no argument {names}. It takes: {', '.join(known)}.")
+
+
+def _encodable(text: str) -> str:
+    """A name that was given may hold half of a surrogate pair, which no answer can."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _argument(field: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -17,7 +18,7 @@ from mcp_types import TextResourceContents
 from search_api.mcp.rest import Rest
 from search_api.mcp.server import build_server
 from search_api.mcp.settings import McpSettings
-from search_api.settings import ApiSettings
+from search_api.settings import ApiSettings, LimitsSettings
 from tests.api import Service, bearer, over_uvicorn, principal, running_service, vault
 from tests.conftest import Stack
 from tests.mcp_clients import call, in_memory, over_http, refused, texts
@@ -252,6 +253,9 @@ INITIALIZE = {
 HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
 
+LOCAL = HEADERS | {"host": "localhost"}
+
+
 async def test_the_endpoint_is_behind_what_every_request_passes(url: str) -> None:
     """Key, body limit, methods, hosts; no redirect, and a request id on each answer."""
     async with httpx2.AsyncClient(headers=HEADERS) as http:
@@ -278,15 +282,62 @@ async def test_the_endpoint_is_behind_what_every_request_passes(url: str) -> Non
         assert deep.status_code == 400
 
 
-async def test_a_call_and_the_request_that_it_makes_have_one_id(
-    url: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    body = {
+def tool_call(name: Any, arguments: Any) -> dict[str, Any]:
+    return {
         "jsonrpc": "2.0",
         "id": 7,
         "method": "tools/call",
-        "params": {"name": "search", "arguments": {"query": "ferry"}},
+        "params": {"name": name, "arguments": arguments},
     }
+
+
+HALF = "\\ud800"
+ODD_BODIES = [
+    json.dumps(tool_call("search", {"query": "a"})).replace('"a"', f'"{HALF}"'),
+    json.dumps(tool_call("search", {"x": 1, "query": "a"})).replace('"x"', f'"{HALF}"'),
+    json.dumps(tool_call("x", {})).replace('"x"', f'"{HALF}"'),
+    json.dumps(tool_call("write_memory", {"content": "a", "relations": [{"x": 1}]})).replace(
+        '"x"', f'"{HALF}"'
+    ),
+    json.dumps(tool_call("write_memory", {"content": "a"})).replace('"a"', f'"{HALF}"'),
+    json.dumps(tool_call("read_file", {"doc_id": "a"})).replace('"a"', f'"{HALF}"'),
+    json.dumps(tool_call("entity", {"name": "a"})).replace('"a"', f'"{HALF}"'),
+    json.dumps(tool_call("search", {"query": "\0\x1b\ufffe"})),
+    json.dumps(tool_call("search", {"query": "q" * 30_000})),
+    json.dumps(tool_call("search", {"query": "a", "cursor": "c" * 20_000})),
+    json.dumps(tool_call("search", {"query": {"a": []}, "limit": 1e308})),
+    json.dumps(tool_call("search", None)),
+    json.dumps(tool_call("search", [])),
+    json.dumps(tool_call(None, {})),
+    json.dumps(tool_call("read_file", {"doc_id": "../../healthz"})),
+    json.dumps(tool_call("read_file", {"doc_id": "a?b#c%2f%00", "start": 2**63})),
+    '{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"hopline://documents/\\ud800"}}',
+    '{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///etc/passwd"}}',
+    '{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"hopline://documents/../x"}}',
+    '{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{}}',
+    '{"jsonrpc":"2.0","id":"\\ud800","method":"tools/list"}',
+    '{"jsonrpc":"2.0","id":1e400,"method":"tools/list"}',
+    '{"jsonrpc":"2.0","id":1,"method":"\\ud800"}',
+    "\ufeff{}",
+    "NaN",
+    "",
+]
+
+
+@pytest.mark.parametrize("body", ODD_BODIES, ids=range(len(ODD_BODIES)))
+async def test_no_body_makes_it_a_fault_of_the_service(url: str, body: str) -> None:
+    for version in ("2025-06-18", "2026-07-28"):
+        async with httpx2.AsyncClient(headers=HEADERS | bearer(ADA)) as http:
+            answer = await http.post(url, content=body.encode(), headers={"mcp-protocol-version": version})
+        assert answer.status_code < 500, answer.text
+        assert "fault of the server" not in answer.text
+        assert "Traceback" not in answer.text
+
+
+async def test_a_call_and_the_request_that_it_makes_have_one_id(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = tool_call("search", {"query": "ferry"})
     async with httpx2.AsyncClient(headers=HEADERS) as http:
         capsys.readouterr()
         answer = await http.post(url, json=body, headers={**bearer(ADA), "x-request-id": "follow-me"})
@@ -296,6 +347,26 @@ async def test_a_call_and_the_request_that_it_makes_have_one_id(
         "route=/v1/search",
         "route=/mcp",
     ]
+
+
+async def test_a_call_counts_once_and_over_the_limit_it_says_how_long_to_wait(
+    stack: Stack, tmp_path: Path
+) -> None:
+    limits = LimitsSettings(requests_per_second=0.01, requests_burst=3)
+    async with running_service(
+        stack.opensearch_url, tmp_path, principals=[ADA], mcp=McpSettings(), limits=limits
+    ) as service:
+        answers = [
+            await service.http.post(
+                "/mcp", json=tool_call("entity", {"name": "x"}), headers=LOCAL | bearer(ADA)
+            )
+            for _ in range(4)
+        ]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+    assert answers[3].json()["title"] == "Rate limited"
+    assert int(answers[3].headers["retry-after"]) > 1
+    # Each of these asked the service twice.
+    assert all("No entity is called so" in answer.text for answer in answers[:3])
 
 
 async def test_a_service_that_is_away_is_said() -> None:

@@ -19,12 +19,20 @@ from indexers.domain.identity import Principal
 from search_api.mcp.settings import McpSettings
 from tests.api import key_of, over_uvicorn
 from tests.conftest import Stack
-from tests.mcp_clients import call, in_memory, over_http, refused
+from tests.mcp_clients import call, in_memory, over_http, over_stdio, refused
 from tests.memory_api import ADA, BOB, EVE, READER, UNKNOWN, MemoryService, memory_service
 from tests.pipeline import REPOSITORY
 
 pytestmark = [pytest.mark.engines, pytest.mark.asyncio(loop_scope="module")]
 T = TypeVar("T")
+LEADS = {
+    "subject": "Mirela Voss",
+    "subject_label": "person",
+    "type": "leads",
+    "object": "Team Tally",
+    "object_label": "team",
+    "quote": "Mirela Voss leads Team Tally",
+}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -63,45 +71,46 @@ async def hopline(who: Principal, url: str, *arguments: str, stdin: bytes = b"")
     return process.returncode, out.decode(), err.decode()
 
 
-@pytest.mark.parametrize("transport", ["memory", "http"])
-async def test_a_memory_by_the_tools_from_its_writing_to_its_end(
+@pytest.mark.parametrize("transport", ["memory", "http", "stdio"])
+async def test_every_tool_from_a_memorys_writing_to_its_end(
     world: MemoryService, url: str, transport: str
 ) -> None:
-    opened = in_memory(world.service, ADA) if transport == "memory" else over_http(f"{url}/mcp", ADA)
+    opened = {
+        "memory": lambda: in_memory(world.service, ADA),
+        "http": lambda: over_http(f"{url}/mcp", ADA),
+        "stdio": lambda: over_stdio(url, ADA),
+    }[transport]()
     async with opened as client:
-        written = await carried_out(
-            world,
-            call(
-                client,
-                "write_memory",
-                content=f"부산 창고는 월요일에 쉽니다 ({transport}). Mirela Voss leads Team Tally.",
-                title=f"부산 창고 {transport}",
-                tags=["depot"],
-                relations=[
-                    {
-                        "subject": "Mirela Voss",
-                        "subject_label": "person",
-                        "type": "leads",
-                        "object": "Team Tally",
-                        "object_label": "team",
-                        "quote": "Mirela Voss leads Team Tally",
-                    }
-                ],
-            ),
+
+        async def write(**arguments: Any) -> dict[str, Any]:
+            return await carried_out(world, call(client, "write_memory", **arguments))
+
+        written = await write(
+            content=f"부산 창고는 월요일에 쉽니다 ({transport}). Mirela Voss leads Team Tally.",
+            title=f"부산 창고 {transport}",
+            tags=["depot"],
+            relations=[LEADS],
         )
         assert written["state"] in ("searchable", "extracted", "linked")
         doc_id = written["doc_id"]
+        incident = f"INC-70{len(transport)}1"
+        linking = await write(content=f"{incident}: see [[{written['path']}]].", title=f"Log {transport}")
+        await world.carry_out()
         found = await call(client, "search", query=f"부산 창고 {transport}")
         assert found["documents"][0]["doc_id"] == doc_id
-        again = await carried_out(
-            world,
-            call(
-                client, "write_memory", doc_id=doc_id, content=f"부산 창고는 화요일에 쉽니다 ({transport})."
-            ),
-        )
+        assembled = await call(client, "context", query=f"부산 창고 {transport}", budget_tokens=300)
+        assert f"({transport})" in assembled["text"]
+        backlinks = (await call(client, "backlinks", doc_id=doc_id))["links"]
+        assert [link["document"]["doc_id"] for link in backlinks] == [linking["doc_id"]]
+        related = (await call(client, "related", doc_id=doc_id))["related"]
+        assert linking["doc_id"] in {one["document"]["doc_id"] for one in related}
+        card = await call(client, "entity", name=incident)
+        assert [one["document"]["doc_id"] for one in card["mentions"]] == [linking["doc_id"]]
+        again = await write(doc_id=doc_id, content=f"부산 창고는 화요일에 쉽니다 ({transport}).")
         assert (again["doc_id"], again["path"]) == (doc_id, written["path"])
-        page = await call(client, "read_file", doc_id=doc_id)
-        assert "화요일" in page["text"]
+        assert "화요일" in (await call(client, "read_file", doc_id=doc_id))["text"]
+        [content] = (await client.read_resource(f"hopline://documents/{doc_id}")).contents
+        assert "화요일" in content.text  # type: ignore[union-attr]
         gone = await carried_out(world, call(client, "forget", doc_id=doc_id))
         assert gone["doc_id"] == doc_id
         assert "No such document" in await refused(client, "read_file", doc_id=doc_id)
