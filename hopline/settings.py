@@ -32,12 +32,14 @@ from indexers.settings import (
     EmbedderSettings,
     ExtractorSettings,
     IndexingSettings,
+    MemoriesSettings,
     OpenSearchSettings,
     Section,
     VaultRoot,
 )
 from search_api.context.settings import ContextSettings
 from search_api.identity.settings import OidcSettings
+from search_api.mcp.settings import McpSettings
 from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
 from streams.settings import AgentSettings, KafkaSettings, WatcherSettings
 
@@ -108,6 +110,7 @@ class Settings(BaseSettings):
     embedder: EmbedderSettings = EmbedderSettings()
     extractor: ExtractorSettings = ExtractorSettings()
     indexing: IndexingSettings = IndexingSettings()
+    memories: MemoriesSettings = MemoriesSettings()
     ingest: AgentSettings = AgentSettings()
     embed: AgentSettings = AgentSettings(batch_records=64)
     extract: AgentSettings = AgentSettings(batch_records=32)
@@ -118,6 +121,7 @@ class Settings(BaseSettings):
     oidc: OidcSettings = OidcSettings()
     search: SearchSettings = SearchSettings()
     context: ContextSettings = ContextSettings()
+    mcp: McpSettings = McpSettings()
     local: LocalSettings = LocalSettings()
 
     @classmethod
@@ -147,6 +151,20 @@ class Settings(BaseSettings):
     @property
     def keys_file(self) -> Path:
         return self.api.keys_file or self.local.data_dir / "keys.json"
+
+    @property
+    def memory_tree(self) -> Path | None:
+        """None: memories are taken for vault roots alone."""
+        if not self.memories.enabled:
+            return None
+        return self.memories.folder or self.local.data_dir / "memories"
+
+    @property
+    def all_vaults(self) -> tuple[VaultRoot, ...]:
+        """The roots, and the namespaces of the memory tree as it is now. Blocking."""
+        from indexers.vault.tree import VaultTree
+
+        return VaultTree(self.vaults, self.memory_tree).all_roots
 
 
 def config_file() -> Path:

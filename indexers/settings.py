@@ -204,3 +204,13 @@ class VaultRoot(Section):
             scope=self.scope,
             team_id=None if self.team is None else TeamId(self.team),
         )
+
+
+class MemoriesSettings(Section):
+    enabled: bool = Field(
+        default=True, description="Take memories of agents that have no vault root, into the memory tree."
+    )
+    folder: Path | None = Field(
+        None,
+        description="The memory tree: a folder for each tenant, scope and agent; empty: memories in the data folder.",
+    )

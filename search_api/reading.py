@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +15,7 @@ from indexers.domain.identity import AgentId, Namespace, Scope, TeamId, TenantId
 from indexers.domain.text import CUT_MARGIN_BYTES, decode_text
 from indexers.domain.text_window import TextFacts, WindowReader
 from indexers.errors import VaultUnavailable
-from indexers.ports import VaultFiles
+from indexers.vault.content import Lookup
 from search_api.known_files import KnownFile, KnownFiles, Stamp
 
 #: Why a document's text can't be shown. `no_vault`: this service has no vault of that namespace.
@@ -73,8 +73,8 @@ class VaultLibrary:
     long as the file's stamp stays the same.
     """
 
-    def __init__(self, vaults: Mapping[Namespace, VaultFiles], executor: Executor) -> None:
-        self._vaults = dict(vaults)
+    def __init__(self, vaults: Lookup, executor: Executor) -> None:
+        self._vaults = vaults
         self._executor = executor
         self._known = KnownFiles(KNOWN_FILES)
 

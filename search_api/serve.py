@@ -32,19 +32,24 @@ from indexers.settings import (
     OpenSearchSettings,
     VaultRoot,
 )
-from indexers.vault.roots import files_of
-from search_api.app import create_app
+from indexers.vault.tree import VaultTree
 from search_api.auth import KeyRing
 from search_api.context.service import ContextService
 from search_api.context.settings import ContextSettings
 from search_api.documents import Documents
+from search_api.documents_graph import DocumentGraph
 from search_api.entities.curating import Curation
 from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
 from search_api.entities.walking import Walks
+from search_api.erasure.files import FileCount
+from search_api.erasure.receipt import KEY_LABEL
+from search_api.erasure.service import Erasures
 from search_api.identity.secret import SECRET_FILE, InstallationSecret
 from search_api.identity.settings import OidcSettings
 from search_api.identity.wiring import IdentityParts, opened_identity
+from search_api.mcp.settings import McpSettings
+from search_api.memories.writing import Memories
 from search_api.metrics import ApiMetrics
 from search_api.quotas import Quotas
 from search_api.reading import VaultLibrary
@@ -52,6 +57,7 @@ from search_api.retrieval.pipeline import Retrieval
 from search_api.retrieval.query_vectors import QueryVectors
 from search_api.retrieval.recall import Recall
 from search_api.retrieval.service import SearchService
+from search_api.served import served
 from search_api.services import Readiness, Services
 from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
 from streams.producer import EventProducer
@@ -91,6 +97,9 @@ class ServeSettings:
     oidc: OidcSettings = field(default_factory=OidcSettings)
     #: None: that of the file beside the key file, made where it is missing.
     secret: InstallationSecret | None = None
+    #: Vaults of the namespaces without a root of their own; None: there are none.
+    memories: Path | None = None
+    mcp: McpSettings = field(default_factory=McpSettings)
 
 
 def serve(settings: ServeSettings) -> None:
@@ -120,8 +129,10 @@ async def _serve(settings: ServeSettings) -> None:
     registry = CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)
-    async with opened(settings, embedder=embedder, metrics=ApiMetrics(registry)) as (services, gate):
-        app = create_app(services, keys=keys, settings=settings.api)
+    async with (
+        opened(settings, embedder=embedder, metrics=ApiMetrics(registry)) as (services, gate),
+        served(services, keys=keys, api=settings.api, mcp=settings.mcp) as app,
+    ):
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
@@ -161,6 +172,8 @@ class _Held:
     model: Executor
     files: Executor
     identity: IdentityParts
+    secret: InstallationSecret
+    vaults: VaultTree
 
 
 @asynccontextmanager
@@ -182,7 +195,8 @@ async def opened(
         ThreadPoolExecutor(_FILE_THREADS, thread_name_prefix="vault-files") as file_threads,
     ):
         try:
-            library = VaultLibrary(files_of(settings.vaults), file_threads)
+            vaults = VaultTree(settings.vaults, settings.memories)
+            library = VaultLibrary(vaults, file_threads)
             async with opened_identity(
                 gate,
                 secret,
@@ -191,7 +205,9 @@ async def opened(
                 limits=settings.limits,
                 ttl_seconds=settings.api.key_cache_seconds,
             ) as identity:
-                held = _Held(model=model_threads, files=file_threads, identity=identity)
+                held = _Held(
+                    model=model_threads, files=file_threads, identity=identity, secret=secret, vaults=vaults
+                )
                 yield _services(settings, gate, producer, embedder, library, held, metrics), gate
         finally:
             await producer.stop()
@@ -231,6 +247,17 @@ def _services(
         metrics=metrics,
     )
     topics = Topics(settings.prefix)
+    quotas = Quotas(settings.limits, refusals=metrics.quota_refusals)
+    memories = Memories(
+        gate=gate,
+        producer=producer,
+        topics=topics,
+        clock=VersionClock(),
+        vaults=held.vaults,
+        quotas=quotas,
+        request_seconds=settings.api.request_timeout_seconds,
+        content_max_chars=settings.api.memory_max_chars,
+    )
     return Services(
         search=service,
         context=ContextService(
@@ -245,12 +272,23 @@ def _services(
             metrics=metrics,
         ),
         documents=Documents(gate, library),
+        graph=DocumentGraph(gate, metrics),
         entities=Entities(gate),
         walks=Walks(gate),
         curation=Curation(gate, producer, topics, VersionClock()),
         labelling=Labelling(gate, producer, topics, model_id=identify_extractor(settings.extractor)),
+        erasures=Erasures(
+            gate=gate,
+            producer=producer,
+            topics=topics,
+            clock=VersionClock(),
+            count_files=FileCount(held.vaults),
+            key=held.secret.derive(KEY_LABEL),
+            audit=held.identity.audit,
+        ),
         identity=held.identity,
-        quotas=Quotas(settings.limits, refusals=metrics.quota_refusals),
+        quotas=quotas,
+        memories=memories,
         readiness=Readiness(gate, embedder),
         settings=search,
         metrics=metrics,

@@ -13,12 +13,15 @@ from indexers.opensearch.rows import Index
 from indexers.ports import Embedder
 from search_api.context.service import ContextService
 from search_api.documents import Documents
+from search_api.documents_graph import DocumentGraph
 from search_api.entities.curating import Curation
 from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
 from search_api.entities.walking import Walks
+from search_api.erasure.service import Erasures
 from search_api.identity.audit import Audit
 from search_api.identity.wiring import IdentityParts
+from search_api.memories.writing import Memories
 from search_api.metrics import ApiMetrics
 from search_api.quotas import Quotas
 from search_api.retrieval.service import SearchService
@@ -59,11 +62,14 @@ class Services:
     search: SearchService
     context: ContextService
     documents: Documents
+    graph: DocumentGraph
     entities: Entities
     walks: Walks
     curation: Curation
     labelling: Labelling
+    erasures: Erasures
     quotas: Quotas
+    memories: Memories
     identity: IdentityParts
     readiness: Readiness
     settings: SearchSettings

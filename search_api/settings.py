@@ -41,6 +41,9 @@ class ApiSettings(Section):
     )
     request_timeout_seconds: float = Field(10.0, gt=0, description="Longest time one request may take.")
     body_max_bytes: int = Field(1_048_576, ge=1_024, description="Largest request body; more is 413.")
+    memory_max_chars: int = Field(
+        200_000, ge=100, le=200_000, description="Longest content of one memory, characters."
+    )
 
 
 class LimitsSettings(Section):

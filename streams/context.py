@@ -61,6 +61,8 @@ class AgentContext:
     producer: EventProducer
     letters: DeadLetters
     holder: Holder
+    #: Called once dead letters are confirmed.
+    after_park: list[Callable[[Sequence[Poisoned]], Awaitable[None]]] = field(default_factory=list)
     _parked: set[tuple[str, int, int]] = field(default_factory=set)
 
     async def hold(self, dependency: Dependency, call: Callable[[], Awaitable[T]]) -> T:
@@ -74,6 +76,8 @@ class AgentContext:
     async def park(self, poisoned: Sequence[Poisoned]) -> None:
         """Confirmed dead letters; waits while the brokers are away. To be called in `commit`."""
         await self.holder.hold("kafka", lambda: self.letters.park(poisoned))
+        for told in self.after_park if poisoned else ():
+            await told(poisoned)
         self._parked.update(p.record.place for p in poisoned)
 
     def beat(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from datetime import UTC, datetime
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal, TypeVar, get_args
 from uuid import UUID
 
 import msgspec
@@ -16,6 +16,9 @@ from indexers.opensearch.rows import DocumentFacts
 from streams.versions import is_possible
 
 SCHEMA_VERSION: Final = 1
+MemoryChange = Literal["forgotten", "erased", "superseded"]
+#: Kinds of `MemoryChanged`: other records of the topic have other kinds, or none.
+MEMORY_CHANGES: Final[tuple[MemoryChange, ...]] = get_args(MemoryChange)
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +78,33 @@ class MemoryWrite(PathEvent, frozen=True, kw_only=True):
     doc_type: str = "memory"
     tags: list[str] = []
     category: str | None = None
-    source: str = "memory_tool"
+    source: str | None = "memory_tool"
+    session: str | None = None
+    speaker: str | None = None
+    position: int | None = None
+    valid_from: str | None = None
+    expires_at: str | None = None
+    #: Of an update: the fields that it sets besides `content`; all else of the file stays. None: the whole file.
+    updates: list[str] | None = None
+    #: Somebody may ask how far it is: agents write stage rows for it (streams.agents.progress).
+    tracked: bool = False
+
+
+class MemoryChanged(PathEvent, frozen=True, kw_only=True):
+    """What becomes of a document that is there; on the memory-writes topic, with the document's key.
+
+    `forgotten`: its file is set aside where a person can take it back; `erased`: nothing of it stays; `superseded`:
+    `superseded_by` (a document id) says it better now. `by`: the agent who says so.
+    """
+
+    kind: MemoryChange
+    superseded_by: str | None = None
+    by: str
+    tracked: bool = False
+
+    @property
+    def is_ending(self) -> bool:
+        return self.kind != "superseded"
 
 
 class ChunkSpan(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,6 +131,10 @@ class DocumentChanged(PathEvent, frozen=True, kw_only=True):
     #: needs tells of its document anew.
     facts: DocumentFacts = DocumentFacts()
     text: str | None = None
+    #: Of a deletion: for good, with all that curators said of names that nothing else mentions.
+    erased: bool = False
+    #: Event ids of the memory writes that this version carries out, of those that are followed.
+    tracks: list[str] = []
     #: Document ids, the other side of a rename.
     moved_from: str | None = None
     moved_to: str | None = None
@@ -129,6 +162,10 @@ class MentionsExtracted(PathEvent, frozen=True, kw_only=True):
     doc_id: str
     label: str
     mentions: list[ExtractedMention] = []
+    #: See `DocumentChanged`.
+    erased: bool = False
+    #: As in `DocumentChanged`.
+    tracks: list[str] = []
 
 
 class CurationCommand(Event, frozen=True, kw_only=True):
@@ -227,6 +264,14 @@ def decode(value: bytes | None, kind: type[E]) -> E:
     return event
 
 
+def kind_of(value: bytes | None) -> object:
+    """What tells events of one topic apart. None: there is none, let the strict decoder say what is wrong."""
+    try:
+        return msgspec.json.decode(value or b"", type=_Kind).kind
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
 def new_event_id() -> str:
     """UUIDv7 (RFC 9562 §5.7): 48 bits of milliseconds, then random; sorts by time."""
     stamp = time.time_ns() // 1_000_000
@@ -253,3 +298,7 @@ def in_utc(moment: str) -> str:
 
 class _Head(msgspec.Struct):
     schema_version: int
+
+
+class _Kind(msgspec.Struct):
+    kind: object = None

@@ -35,6 +35,7 @@ ERROR_CLASSES: Final = frozenset(
         "invalid_fields",
         "unknown_schema",
         "rejected_by_store",
+        "file_too_large",
         "unreadable_reference",
         "hash_mismatch",
         "unknown_vault",

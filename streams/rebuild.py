@@ -24,7 +24,6 @@ from indexers.settings import VaultRoot
 from indexers.vault.content import read_if_there
 from indexers.vault.local import LocalVaultFiles
 from indexers.vault.relations import read_statements
-from indexers.vault.roots import files_of
 from indexers.verify import Verifier, VerifyReport
 from indexers.verify.entities import EntityVerifier
 from streams.admin import ensure_topics
@@ -78,7 +77,7 @@ class Rebuilder:
     def _naming(self) -> Naming:
         """Of other roots' texts, whose files stay as they are."""
         indexing = self.config.indexing
-        files = files_of(self.config.roots)
+        files = self.config.vault_tree
         texts = VaultTexts(
             read_file=lambda key: read_if_there(files, key, indexing.document_max_bytes), settings=indexing
         )
@@ -102,7 +101,8 @@ class Rebuilder:
     def _deciding(self, roots: Sequence[VaultRoot]) -> list[VaultRoot]:
         """Every root of the namespaces: it was the first by name that was written to."""
         namespaces = {EntityNamespace.of(root.namespace) for root in roots}
-        return list({r.name: r for owner in namespaces for r in roots_of(self.config.roots, owner)}.values())
+        known = self.config.vault_tree.all_roots
+        return list({r.name: r for owner in namespaces for r in roots_of(known, owner)}.values())
 
     async def _replay_curation(self, roots: Sequence[VaultRoot]) -> None:
         """What curators decided, read once the rows are gone: a later command writes its own row."""

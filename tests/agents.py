@@ -263,8 +263,11 @@ class Rig:
         return context.metrics.registry.get_sample_value(name, labels) or 0.0
 
 
-def agent_config(stack: Stack, prefix: str, roots: Sequence[VaultRoot], **indexing: Any) -> AgentConfig:
+def agent_config(
+    stack: Stack, prefix: str, roots: Sequence[VaultRoot], *, memories: Path | None = None, **indexing: Any
+) -> AgentConfig:
     return AgentConfig(
+        memories=memories,
         prefix=prefix,
         roots=tuple(roots),
         kafka=KafkaSettings(bootstrap_servers=stack.kafka_servers, partitions=2),
@@ -303,7 +306,7 @@ async def opened_rig(
             await ensure_topics(config.kafka, config.kafka_servers, config.topics)
             await consumer.start()
             topics = config.topics
-            read = (topics.documents, topics.mentions, topics.extract_requests)
+            read = (topics.memory_writes, topics.documents, topics.mentions, topics.extract_requests)
             consumer.assign([TopicPartition(t, p) for t in read for p in range(config.kafka.partitions)])
             if ensure:
                 await gate.ensure_indices(dimension=embedder.dimension, pair_id=embedder.pair_id)

@@ -21,12 +21,13 @@ from streams.agents.extract import ExtractHandler
 from streams.agents.extract.model import Model as ExtractorModel
 from streams.agents.extract.model import Watched
 from streams.agents.ingest import IngestHandler
+from streams.agents.ingest.memories import Memories
 from streams.agents.ingest.plan import Planner
 from streams.agents.ingest.relations import Relations
 from streams.agents.ingest.statements import Journals
 from streams.agents.link import LinkHandler
 from streams.agents.link.journal import CurationJournal
-from streams.agents.vaults import Vaults
+from streams.agents.progress import Progress
 from streams.context import AgentContext
 from streams.dlq import DeadLetters
 from streams.health import Liveness, Readiness
@@ -60,11 +61,13 @@ def ingest_handler(
     config: AgentConfig, gate: Gate, context: AgentContext, embedder: Embedder, executor: ThreadPoolExecutor
 ) -> IngestHandler:
     versions = IndexVersions.of(embedder, embedder.model_id, config.indexing)
-    vaults = Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds)
-    journals = Journals.of_roots(config.roots, vaults, cap_bytes=config.indexing.document_max_bytes)
+    vaults = config.open_vaults()
+    journals = Journals(vaults=vaults, cap_bytes=config.indexing.document_max_bytes)
     return IngestHandler(
         gate=gate,
         vaults=vaults,
+        memories=Memories(vaults=vaults, settings=config.indexing),
+        progress=progress_of(gate, context),
         topics=config.topics,
         planner=Planner(counter=embedder, settings=config.indexing, versions=versions),
         relations=Relations(gate=gate, context=context, journals=journals, executor=executor),
@@ -75,15 +78,23 @@ def ingest_handler(
     )
 
 
+def progress_of(gate: Gate, context: AgentContext) -> Progress:
+    progress = Progress(gate=gate, context=context)
+    if not context.after_park:
+        context.after_park.append(progress.failed)
+    return progress
+
+
 def embed_handler(
     config: AgentConfig, gate: Gate, context: AgentContext, embedder: Embedder, executor: ThreadPoolExecutor
 ) -> EmbedHandler:
     return EmbedHandler(
         gate=gate,
-        vaults=Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds),
+        vaults=config.open_vaults(),
         model=Model(embedder=embedder, executor=executor, beat=context.beat),
         settings=config.indexing,
         context=context,
+        progress=progress_of(gate, context),
         files=executor,
     )
 
@@ -97,7 +108,7 @@ def extract_handler(
 ) -> ExtractHandler:
     return ExtractHandler(
         gate=gate,
-        vaults=Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds),
+        vaults=config.open_vaults(),
         model=ExtractorModel(
             extractor=Watched(extractor=extractor, context=context),
             executor=executor,
@@ -105,6 +116,7 @@ def extract_handler(
             batch_windows=config.extractor.batch_windows,
         ),
         context=context,
+        progress=progress_of(gate, context),
         files=executor,
         document_max_bytes=config.indexing.document_max_bytes,
         event_max_bytes=config.kafka.max_message_bytes - 4_096,
@@ -114,11 +126,12 @@ def extract_handler(
 def link_handler(
     config: AgentConfig, gate: Gate, context: AgentContext, executor: ThreadPoolExecutor
 ) -> LinkHandler:
-    vaults = Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds)
+    vaults = config.open_vaults()
     return LinkHandler(
         gate=gate,
-        journal=CurationJournal(roots=config.roots, vaults=vaults),
+        journal=CurationJournal(vaults=vaults),
         context=context,
+        progress=progress_of(gate, context),
         files=executor,
     )
 

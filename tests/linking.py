@@ -21,14 +21,13 @@ from indexers.settings import VaultRoot
 from streams.agents.config import AgentConfig
 from streams.agents.link import LinkHandler
 from streams.agents.link.journal import CurationJournal
-from streams.agents.vaults import Vaults
 from streams.batch import Record
 from streams.event_fields import new_event_fields
 from streams.events import CurationCommand, ExtractedMention, MentionsExtracted, encode
 from streams.producer import EventProducer
 from streams.versions import VersionClock
 from tests.conftest import Stack
-from tests.handlers import context_of
+from tests.handlers import context_of, progress_of
 from tests.store import document_row, opened_gate
 
 Rows = dict[str, dict[str, Any]]
@@ -118,9 +117,12 @@ class LinkRig:
             for label, found in names.items()
         ]
 
-    async def gone(self, path: str, *labels: str, home: Namespace | None = None) -> list[Record]:
+    async def gone(
+        self, path: str, *labels: str, home: Namespace | None = None, erased: bool = False
+    ) -> list[Record]:
         version = await self.stored(path, deleted=True, home=home)
-        return [self.told(path, label, version=version, kind="deleted", home=home) for label in labels]
+        more = {"kind": "deleted", "erased": erased}
+        return [self.told(path, label, version=version, home=home, **more) for label in labels]
 
     def command(self, kind: CurationKind, label: str, *names: str, **more: Any) -> Record:
         """By the keeper of the namespace, about names as people write them."""
@@ -204,7 +206,8 @@ class LinkRig:
 
     def journal(self, root: VaultRoot | None = None) -> list[bytes]:
         path = (root or self.config.roots[0]).path / ".hopline/curation.jsonl"
-        return path.read_bytes().splitlines() if path.exists() else []
+        lines = path.read_bytes().splitlines() if path.exists() else []
+        return [line for line in lines if line.strip()]
 
 
 @contextlib.asynccontextmanager
@@ -235,11 +238,12 @@ def own_tenant() -> str:
 def _handler(
     config: AgentConfig, gate: Gate, producer: EventProducer, files: ThreadPoolExecutor
 ) -> LinkHandler:
-    vaults = Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds)
+    context = context_of(config, "link", producer)
     return LinkHandler(
         gate=gate,
-        journal=CurationJournal(roots=config.roots, vaults=vaults),
-        context=context_of(config, "link", producer),
+        journal=CurationJournal(vaults=config.open_vaults()),
+        context=context,
+        progress=progress_of(gate, context),
         files=files,
     )
 

@@ -26,7 +26,7 @@ from streams.events import FileChange, decode
 from streams.settings import KafkaSettings, WatcherSettings
 from streams.topics import Topics
 from streams.watcher import service
-from streams.watcher.status import ScanReport
+from streams.watcher.status import TREE_NAME, ScanReport
 from tests.conftest import Stack
 
 PATIENCE_SECONDS = 20.0
@@ -65,11 +65,14 @@ class Watched:
         """Runs while inside, from the end of its first scan."""
         for root in self.config.roots:
             (self.config.status_folder / f"{root.name}.json").unlink(missing_ok=True)
+        (self.config.status_folder / f"{TREE_NAME}.json").unlink(missing_ok=True)
         stop = asyncio.Event()
         task = asyncio.create_task(service.watch(self.config, stop=stop))
         try:
             for root in self.config.roots:
                 await self.until_state("watching" if root.path.is_dir() else "unavailable", root.name, task)
+            if self.config.memories is not None:
+                await self.until_state("watching", TREE_NAME, task)
             yield
         finally:
             stop.set()
@@ -175,6 +178,7 @@ async def watched(
     *,
     roots: Sequence[VaultRoot] | None = None,
     settings: WatcherSettings | None = None,
+    memories: Path | None = None,
 ) -> AsyncIterator[Watched]:
     kafka, opensearch = KafkaSettings(), OpenSearchSettings()
     if roots is None:
@@ -190,6 +194,7 @@ async def watched(
         indexing=IndexingSettings(),
         watcher=settings or WatcherSettings(),
         status_folder=folder / "status",
+        memories=memories,
     )
     topics = Topics(prefix)
     client = connect(opensearch, stack.opensearch_url)

@@ -41,6 +41,7 @@ def agent_config(settings: Settings, agent: AgentSettings) -> AgentConfig:
         embedder=settings.embedder,
         extractor=settings.extractor,
         indexing=settings.indexing,
+        memories=settings.memory_tree,
         agent=agent,
     )
 

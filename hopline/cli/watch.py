@@ -44,6 +44,7 @@ def watcher_config(settings: Settings) -> WatcherConfig:
         opensearch=settings.opensearch,
         opensearch_url=settings.opensearch_url,
         indexing=settings.indexing,
+        memories=settings.memory_tree,
         watcher=settings.watcher,
         status_folder=status_folder(settings),
     )

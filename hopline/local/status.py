@@ -16,7 +16,7 @@ from indexers.errors import HoplineError
 from indexers.opensearch.connect import connect, request
 from streams.lag import lag
 from streams.topics import Topics
-from streams.watcher.status import read_statuses
+from streams.watcher.status import TREE_NAME, read_statuses
 
 _AGENTS = ("ingest", "embed", "extract", "link")
 
@@ -114,7 +114,8 @@ def is_wrong(root: Mapping[str, Any]) -> bool:
 def _vaults(state: StackState, folders: StackFolders) -> list[dict[str, Any]]:
     """Of the roots that run: one that isn't watched any more has left its last word behind."""
     found = read_statuses(folders.data_dir / "watcher")
-    return [root for root in found if not state.vault_names or root.get("root") in state.vault_names]
+    names = {*state.vault_names, TREE_NAME}
+    return [root for root in found if not state.vault_names or root.get("root") in names]
 
 
 def _why_not(state: StackState | None, left: list[ProcessState]) -> str:

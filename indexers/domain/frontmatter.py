@@ -69,7 +69,7 @@ class Frontmatter:
 
 def read_frontmatter(text: str, *, max_bytes: int) -> Frontmatter:
     """Never raises. Where the block can't be read, the body starts at 0 and a warning says so."""
-    span = _block_span(text)
+    span = block_span(text)
     if span is None:
         return Frontmatter()
     start, end, body_start = span
@@ -91,7 +91,7 @@ def likely_body_start(text: str) -> int:
 
     Never 0 where that gives a body's start; a block that only its end or its size spoils is taken for one, too.
     """
-    span = _block_span(text)
+    span = block_span(text)
     return span[2] if span is not None and begins_mapping(text[span[0] : span[1]]) else 0
 
 
@@ -99,7 +99,7 @@ def normalise_tag(tag: str) -> str:
     return fold(tag.strip().lstrip("#").strip().strip("/"))
 
 
-def _block_span(text: str) -> tuple[int, int, int] | None:
+def block_span(text: str) -> tuple[int, int, int] | None:
     opening = _FENCE.match(text)
     closing = _CLOSE.search(text, opening.end()) if opening else None
     if opening is None or closing is None:

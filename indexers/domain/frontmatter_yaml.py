@@ -96,7 +96,7 @@ def begins_mapping(block: str) -> bool:
     return False
 
 
-def _key(written: str) -> str:
+def key_of(written: str) -> str:
     name = fold(written.strip()).replace("-", "_").replace(" ", "_")
     return _SYNONYMS.get(name, name)
 
@@ -105,7 +105,7 @@ def _put(values: dict[str, Value], written: str, value: Value | None) -> None:
     """A key's own name wins over its synonyms (`created` over `date`), else the first one written."""
     if value is None:
         return
-    key = _key(written)
+    key = key_of(written)
     if key not in values or fold(written.strip()) == key:
         values[key] = value
 

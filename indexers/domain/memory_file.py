@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -17,6 +17,8 @@ _SLUG_BYTES = 80
 _SLUG_GAP = re.compile(r"[^\w]+")
 #: Folder for ids that carry no time.
 _NO_TIME = "undated"
+#: Fields of a memory's file that most memories lack; a file without them is rendered as ever.
+FURTHER_FIELDS = ("valid_from", "expires_at", "session", "speaker", "position")
 
 
 def path_for(event_id: str, title: str | None) -> str:
@@ -48,8 +50,12 @@ def render(
     doc_type: str = "memory",
     source: str | None = None,
     created: str | None = None,
+    **further: str | int | None,
 ) -> bytes:
-    """UTF-8; reading it back gives the same fields (NUL as U+FFFD, like every text) and the content as it was."""
+    """UTF-8; reading it back gives the same fields (NUL as U+FFFD, like every text) and the content as it was.
+
+    `further`: any of `FURTHER_FIELDS`.
+    """
     fields: dict[str, object] = {
         "title": title,
         "doc_type": doc_type,
@@ -57,9 +63,18 @@ def render(
         "category": category,
         "source": source,
         "created": created,
+        **{name: further.get(name) for name in FURTHER_FIELDS},
     }
+    head = head_lines(fields)
+    return f"---\n{head}---\n{body_of(content)}".encode("utf-8", "replace")
+
+
+def head_lines(fields: Mapping[str, object]) -> str:
+    """Frontmatter lines of the fields that have a value."""
     kept = {name: _clean(value) for name, value in fields.items() if value is not None}
-    head = yaml.dump(
+    if not kept:
+        return ""
+    return yaml.dump(
         kept,
         Dumper=yaml.SafeDumper,
         allow_unicode=True,
@@ -67,8 +82,10 @@ def render(
         default_flow_style=False,
         width=10_000,
     )
-    body = content if not content or content.endswith("\n") else f"{content}\n"
-    return f"---\n{head}---\n{body}".encode("utf-8", "replace")
+
+
+def body_of(content: str) -> str:
+    return content if not content or content.endswith("\n") else f"{content}\n"
 
 
 def _clean(value: object) -> object:

@@ -16,6 +16,7 @@ from indexers.opensearch.rows import (
     CurationRow,
     DocumentRow,
     EntityRow,
+    EventRow,
     ExtractionRow,
     GateRow,
     Index,
@@ -41,6 +42,7 @@ ROW_TYPES: Mapping[Index, type[OwnedRow]] = {
     Index.CURATION: CurationRow,
     Index.EXTRACTIONS: ExtractionRow,
     Index.CONTROL: ControlRow,
+    Index.EVENTS: EventRow,
 }
 
 

@@ -26,10 +26,11 @@ class Index(StrEnum):
     CURATION = "curation"
     EXTRACTIONS = "extractions"
     CONTROL = "control"
+    EVENTS = "events"
 
 
-#: Made of the vault, so a rebuild drops and restores it. Control rows are kept: the vault can't tell them.
-REBUILT = tuple(index for index in Index if index is not Index.CONTROL)
+#: Made of the vault, so a rebuild drops and restores it. The others are kept: the vault can't tell them.
+REBUILT = tuple(index for index in Index if index not in (Index.CONTROL, Index.EVENTS))
 
 
 class OwnedRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -310,6 +311,29 @@ class ControlRow(OwnedRow, frozen=True, kw_only=True):
     version: int
     updated_by: str
     updated_at: str
+
+
+class EventRow(OwnedRow, frozen=True, kw_only=True):
+    """How far one event is: a row a stage, made once. Owner: the document's. Ids: indexers.event_rows."""
+
+    event_id: str
+    #: accepted, ingested, embedded, extracted, linked, overtaken, failed; pointer, key: see indexers.event_rows.
+    stage: str
+    at: str
+    doc_id: str
+    path: str
+    version: int
+    #: Of accepted: write, update, supersede, forget, erase.
+    kind: str | None = None
+    #: linked: the label; failed: the agent.
+    part: str | None = None
+    #: extracted: labels that the document mentions something of, so that link has something to do.
+    parts: list[str] = []
+    #: failed: the class of the error.
+    reason: str | None = None
+    #: accepted: hash of what was asked, and the event's own time: a repeated request sends the very same event.
+    body_hash: str | None = None
+    occurred_at: str | None = None
 
 
 def owner_fields(namespace: Namespace) -> dict[str, Any]:

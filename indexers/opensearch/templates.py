@@ -80,8 +80,8 @@ def _settings(index: Index | None, settings: OpenSearchSettings) -> dict[str, An
     values: dict[str, Any] = {
         "number_of_shards": settings.shards,
         "number_of_replicas": settings.replicas,
-        # Stated, so that an index without searches doesn't stop refreshing. The gate is read by id only.
-        "refresh_interval": "5s" if index is Index.GATE else "1s",
+        # Stated, so that an index without searches doesn't stop refreshing. Gate and events are read by id.
+        "refresh_interval": "5s" if index in (Index.GATE, Index.EVENTS) else "1s",
         # How long a delete's version is remembered: a late older write within it is stale.
         "gc_deletes": "10m",
     }
@@ -326,6 +326,21 @@ _CONTROL: dict[str, Any] = {
     "updated_at": {"type": "date"},
 }
 
+_EVENTS: dict[str, Any] = {
+    "event_id": _KEYWORD,
+    "stage": _KEYWORD,
+    "at": {"type": "date"},
+    "doc_id": _KEYWORD,
+    "path": _KEYWORD,
+    "version": _LONG,
+    "kind": _KEYWORD,
+    "part": _KEYWORD,
+    "parts": _STORED,
+    "reason": _KEYWORD,
+    "body_hash": _STORED,
+    "occurred_at": _STORED,
+}
+
 _PROPERTIES: dict[Index, dict[str, Any]] = {
     Index.DOCUMENTS: _DOCUMENTS,
     Index.LINKS: _LINKS,
@@ -337,4 +352,5 @@ _PROPERTIES: dict[Index, dict[str, Any]] = {
     Index.CURATION: _CURATION,
     Index.EXTRACTIONS: _EXTRACTIONS,
     Index.CONTROL: _CONTROL,
+    Index.EVENTS: _EVENTS,
 }

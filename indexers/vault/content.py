@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from typing import Protocol
 
 from indexers.domain.hashing import written_hash
 from indexers.domain.identity import DocumentKey, Namespace
@@ -29,9 +29,13 @@ def read_content(files: VaultFiles, path: str, cap_bytes: int) -> FileContent:
             return FileContent(head=bytes(head), size=size, content_hash=written_hash(digest.hexdigest()))
 
 
-def read_if_there(
-    files: Mapping[Namespace, VaultFiles], document: DocumentKey, cap_bytes: int
-) -> FileContent | None:
+class Lookup(Protocol):
+    """`VaultTree`, or the roots' files alone."""
+
+    def get(self, namespace: Namespace, /) -> VaultFiles | None: ...
+
+
+def read_if_there(files: Lookup, document: DocumentKey, cap_bytes: int) -> FileContent | None:
     """None where it can't be had: no such root or file, a vault that is away."""
     vault = files.get(document.namespace)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from indexers.embedders.factory import ModelIdentity
 from indexers.errors import ConfigurationError, Transient
@@ -18,6 +19,8 @@ from indexers.settings import (
     OpenSearchSettings,
     VaultRoot,
 )
+from indexers.vault.tree import VaultTree
+from streams.agents.vaults import Vaults
 from streams.context import AgentContext, AgentSpec
 from streams.settings import AgentSettings, KafkaSettings
 from streams.topics import Topics
@@ -38,6 +41,8 @@ class AgentConfig:
     extractor: ExtractorSettings
     indexing: IndexingSettings
     agent: AgentSettings
+    #: Vaults of the namespaces without a root of their own (`memories.folder`); None: there are none.
+    memories: Path | None = None
 
     @property
     def topics(self) -> Topics:
@@ -51,6 +56,14 @@ class AgentConfig:
             servers=self.kafka_servers,
             settings=self.agent,
         )
+
+    @property
+    def vault_tree(self) -> VaultTree:
+        """ConfigurationError where two roots claim one namespace: their paths would be the same documents."""
+        return VaultTree(self.roots, self.memories)
+
+    def open_vaults(self) -> Vaults:
+        return Vaults(files=self.vault_tree, patience_seconds=self.agent.vault_patience_seconds)
 
     def gate(self, retry: RetryPolicy, observe: Observer = ignore_fact) -> Gate:
         return gate_at(self.opensearch_url, self.opensearch, prefix=self.prefix, retry=retry, observe=observe)

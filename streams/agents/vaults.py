@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -12,9 +12,8 @@ from indexers.domain.identity import DocumentKey, Namespace
 from indexers.errors import HoplineError, PoisonRecord, Transient, VaultUnavailable
 from indexers.planning import FileContent
 from indexers.ports import VaultFiles
-from indexers.settings import VaultRoot
 from indexers.vault.content import read_content
-from indexers.vault.roots import files_of
+from indexers.vault.tree import VaultTree
 
 #: Faults of the path itself: waiting mends none of them. Any other is the vault's, or this machine's.
 PATH_ERRORS = frozenset(
@@ -42,15 +41,10 @@ class Vaults:
     `patience_seconds` its records are dead letters, at once, until it answers again.
     """
 
-    files: Mapping[Namespace, VaultFiles]
+    files: VaultTree
     patience_seconds: float
     clock: Callable[[], float] = time.monotonic
     _away_since: dict[Namespace, float] = field(default_factory=dict)
-
-    @classmethod
-    def of_roots(cls, roots: Sequence[VaultRoot], *, patience_seconds: float) -> Vaults:
-        """ConfigurationError where two roots claim one namespace: their paths would be the same documents."""
-        return cls(files=files_of(roots), patience_seconds=patience_seconds)
 
     @contextmanager
     def reach(self, document: DocumentKey) -> Iterator[VaultFiles]:
@@ -77,7 +71,7 @@ class Vaults:
         if found is None:
             owner = f"{namespace.tenant_id}/{namespace.agent_id}/{namespace.scope_label}"
             raise PoisonRecord(
-                "unknown_vault", f"no vault root is set for {owner}: add it to HOPLINE_VAULTS, replay"
+                "unknown_vault", f"no vault is set for {owner}: add it to HOPLINE_VAULTS, replay"
             )
         return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +13,12 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from indexers.errors import ConfigurationError, HoplineError, Transient
-from indexers.opensearch.gate import Gate
 from indexers.opensearch.open import gate_at
 from indexers.opensearch.retry import RetryPolicy
 from indexers.settings import IndexingSettings, OpenSearchSettings, VaultRoot
 from indexers.vault.local import LocalVaultFiles
 from indexers.vault.roots import chosen_roots, require_distinct
+from indexers.vault.tree import VaultTree
 from streams.admin import ensure_topics
 from streams.health import Liveness, Readiness, Verdict, serve_health
 from streams.producer import EventProducer
@@ -30,9 +30,10 @@ from streams.watcher.known import IndexedDocuments
 from streams.watcher.metrics import WatcherMetrics
 from streams.watcher.publisher import ChangePublisher
 from streams.watcher.reading import BatchReader
-from streams.watcher.status import ScanReport, StatusFile
+from streams.watcher.status import TREE_NAME, ScanReport, StatusFile
 from streams.watcher.sync import RootSync
 from streams.watcher.tombstones import Tombstones
+from streams.watcher.tree import TreeWatcher
 from streams.watcher.watch import RootWatcher
 
 log = structlog.get_logger()
@@ -40,6 +41,7 @@ log = structlog.get_logger()
 #: A root's loop that doesn't come round for so long is stuck: no file, no service and no timer explains it.
 STUCK_SECONDS = 120.0
 STOP_SECONDS = 10.0
+OpenSync = Callable[[VaultRoot, Callable[[], object]], RootSync]
 #: A command that a person waits for gives up after so many tries.
 COMMAND_TRIES = 5
 
@@ -57,6 +59,8 @@ class WatcherConfig:
     indexing: IndexingSettings
     watcher: WatcherSettings
     status_folder: Path
+    #: The memory tree; None: there is none.
+    memories: Path | None = None
 
     def __post_init__(self) -> None:
         require_distinct(self.roots)
@@ -102,16 +106,17 @@ async def run(config: WatcherConfig) -> None:
 
 async def watch(config: WatcherConfig, *, stop: asyncio.Event) -> None:
     """Watch every root until `stop` is set."""
-    roots = config.chosen(None)
+    roots = config.roots if config.memories is not None else config.chosen(None)
+    names = [root.name for root in roots] + ([] if config.memories is None else [TREE_NAME])
     metrics = WatcherMetrics(CollectorRegistry())
-    lives = {root.name: Liveness(limit_seconds=STUCK_SECONDS) for root in roots}
+    lives = {name: Liveness(limit_seconds=STUCK_SECONDS) for name in names}
     for liveness in lives.values():
         liveness.waiting(1)  # its loop always has something to do: come round again
-    ready = Readiness([root.name for root in roots])
+    ready = Readiness(names)
     waits = Waits(metrics, list(lives.values()), stop)
     settings = config.watcher
     async with (
-        _syncs(config, roots, metrics, waits, attempts=None) as syncs,
+        _opening(config, metrics, waits, attempts=None) as open_sync,
         serve_health(
             settings.http_host,
             settings.http_port,
@@ -120,10 +125,9 @@ async def watch(config: WatcherConfig, *, stop: asyncio.Event) -> None:
             ready=ready.verdict,
         ) as port,
     ):
-        log.info("watcher.started", roots=[root.name for root in roots], port=port)
-        for sync in syncs:
-            sync.on_batch = lives[sync.root.name].moved
-        watchers = [
+        log.info("watcher.started", roots=names, port=port)
+        syncs = [open_sync(root, lives[root.name].moved) for root in roots]
+        watchers: list[RootWatcher | TreeWatcher] = [
             RootWatcher(
                 sync=sync,
                 settings=settings,
@@ -134,11 +138,24 @@ async def watch(config: WatcherConfig, *, stop: asyncio.Event) -> None:
             )
             for sync in syncs
         ]
+        if config.memories is not None:
+            watchers.append(
+                TreeWatcher(
+                    tree=VaultTree(config.roots, config.memories),
+                    folder=config.memories,
+                    open_sync=lambda root: open_sync(root, lives[TREE_NAME].moved),
+                    settings=settings,
+                    status_folder=config.status_folder,
+                    liveness=lives[TREE_NAME],
+                    stop=stop,
+                    on_first_look=lambda: ready.met(TREE_NAME),
+                )
+            )
         await _until_stopped(watchers, stop)
     log.info("watcher.stopped")
 
 
-async def _until_stopped(watchers: Sequence[RootWatcher], stop: asyncio.Event) -> None:
+async def _until_stopped(watchers: Sequence[RootWatcher | TreeWatcher], stop: asyncio.Event) -> None:
     """A watcher in the middle of something gets a while; what isn't sent is found by the next scan."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(watcher.run(), name=watcher.name) for watcher in watchers]
@@ -154,12 +171,14 @@ async def rescan(
     config: WatcherConfig, *, root: str | None, confirm_removals: bool
 ) -> dict[str, ScanReport | HoplineError]:
     """Compare the roots with the index once, sending every file. A root that fails stops no other."""
-    roots = config.chosen(root)
+    known = await asyncio.to_thread(lambda: VaultTree(config.roots, config.memories).all_roots)
+    roots = chosen_roots(known, root)
     metrics = WatcherMetrics(CollectorRegistry())
     waits = Waits(metrics, [], asyncio.Event())
     results: dict[str, ScanReport | HoplineError] = {}
-    async with _syncs(config, roots, metrics, waits, attempts=COMMAND_TRIES) as syncs:
-        for sync in syncs:
+    async with _opening(config, metrics, waits, attempts=COMMAND_TRIES) as open_sync:
+        for one in roots:
+            sync = open_sync(one, bool)
             try:
                 results[sync.root.name] = await sync.scan(everything=True, confirmed=confirm_removals)
                 if confirm_removals:
@@ -170,15 +189,10 @@ async def rescan(
 
 
 @asynccontextmanager
-async def _syncs(
-    config: WatcherConfig,
-    roots: Sequence[VaultRoot],
-    metrics: WatcherMetrics,
-    waits: Waits,
-    *,
-    attempts: int | None,
-) -> AsyncIterator[list[RootSync]]:
-    """One per root, on one producer, one gate and one clock."""
+async def _opening(
+    config: WatcherConfig, metrics: WatcherMetrics, waits: Waits, *, attempts: int | None
+) -> AsyncIterator[OpenSync]:
+    """Opens the sync of a root; all are on one producer, one gate and one clock."""
     topics = Topics(config.prefix)
     kafka, store = waits.policy("kafka", attempts=attempts), waits.policy("opensearch", attempts=attempts)
     gate = gate_at(
@@ -189,49 +203,35 @@ async def _syncs(
         observe=metrics.store.observe,
     )
     producer = EventProducer(config.kafka, config.kafka_servers)
-    clock = VersionClock()
+    publisher = ChangePublisher(producer=producer, topic=topics.file_changes, retry=kafka)
+    clock, tombstones = VersionClock(), Tombstones(gate=gate)
+    known = IndexedDocuments(gate)
+
+    def open_sync(root: VaultRoot, on_batch: Callable[[], object]) -> RootSync:
+        files = LocalVaultFiles(root.path)
+        settings = config.watcher
+        return RootSync(
+            root=root,
+            files=files,
+            known=known,
+            publisher=publisher,
+            clock=clock,
+            guard=RemovalGuard(ratio=settings.removal_guard_ratio, minimum=settings.removal_guard_minimum),
+            reader=BatchReader(files=files, clock=clock, inline_max_bytes=config.indexing.inline_max_bytes),
+            metrics=metrics,
+            tombstones=tombstones,
+            on_batch=on_batch,
+        )
+
     try:
         await kafka.call(lambda: ensure_topics(config.kafka, config.kafka_servers, topics))
-        yield [
-            _sync(
-                config,
-                root,
-                metrics,
-                clock,
-                gate,
-                ChangePublisher(producer=producer, topic=topics.file_changes, retry=kafka),
-            )
-            for root in roots
-        ]
+        yield open_sync
     finally:
         await gate.close()
         try:
             await producer.stop()
         except Transient as exc:
             log.warning("producer.not_closed", reason=str(exc))
-
-
-def _sync(
-    config: WatcherConfig,
-    root: VaultRoot,
-    metrics: WatcherMetrics,
-    clock: VersionClock,
-    gate: Gate,
-    publisher: ChangePublisher,
-) -> RootSync:
-    files = LocalVaultFiles(root.path)
-    settings = config.watcher
-    return RootSync(
-        root=root,
-        files=files,
-        known=IndexedDocuments(gate),
-        publisher=publisher,
-        clock=clock,
-        guard=RemovalGuard(ratio=settings.removal_guard_ratio, minimum=settings.removal_guard_minimum),
-        reader=BatchReader(files=files, clock=clock, inline_max_bytes=config.indexing.inline_max_bytes),
-        metrics=metrics,
-        tombstones=Tombstones(gate=gate),
-    )
 
 
 def _all_live(lives: dict[str, Liveness]) -> Verdict:

@@ -14,6 +14,8 @@ from streams.watcher.guard import HoldReason
 
 #: Most paths named in the file; the counts beside them are exact.
 SAMPLE = 50
+#: Of the memory tree in metrics, logs and `hopline status`. No root's name holds a blank.
+TREE_NAME = "memory tree"
 
 RootState = Literal["scanning", "watching", "unavailable", "failed", "stopped"]
 

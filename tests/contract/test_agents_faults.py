@@ -17,6 +17,7 @@ import pytest
 from indexers.errors import PoisonRecord, Transient
 from indexers.opensearch.gate import Gate, RowWrite
 from indexers.opensearch.rows import Index, LinkRow
+from indexers.vault.tree import VaultTree
 from streams.agents.vaults import Vaults
 from streams.events import MemoryWrite, new_event_id
 from streams.memory import memory_write
@@ -241,7 +242,7 @@ async def test_a_memory_at_a_path_of_something_else_costs_itself_at_once(
 )
 def test_faults_of_a_path_are_not_those_of_its_vault(tmp_path: Path, error: int, kind: str | None) -> None:
     root = vault_root(tmp_path)
-    vaults = Vaults.of_roots([root], patience_seconds=60)
+    vaults = Vaults(files=VaultTree([root]), patience_seconds=60)
     with (
         pytest.raises(PoisonRecord if kind else Transient) as caught,
         vaults.reach(root.namespace.document("a.md")),

@@ -152,6 +152,30 @@ async def test_hopline_links_and_backlinks(pipeline: Pipeline) -> None:
     assert pipeline.cli("backlinks", "n0.md").stdout.strip() == "No backlinks."
 
 
+async def test_hopline_related_and_graph(pipeline: Pipeline) -> None:
+    related = pipeline.cli("related", "ferry.md")
+    assert related.returncode == 0
+    assert "Harbour  harbour.md  1.00" in related.stdout
+    assert "    wikilink: links to it: See [[harbour]] and [[nowhere]]." in related.stdout
+    assert pipeline.cli("related", "n0.md").stdout == "Nothing is related to it.\n"
+    graph = pipeline.cli("graph", "ferry.md", "--depth", "2")
+    assert graph.stdout.splitlines()[:2] == ["0  The ferry  ferry.md", "1  Harbour  harbour.md"]
+    # Equal edges go by the documents' ids.
+    assert sorted(graph.stdout.splitlines()[2:]) == [
+        "   Harbour -> The ferry  (wikilink, 1.00)",
+        "   The ferry -> Harbour  (wikilink, 1.00)",
+    ]
+    answer = json.loads(pipeline.cli("graph", "ferry.md", "--json").stdout)
+    assert [(node["path"], node["hop"]) for node in answer["nodes"]] == [("ferry.md", 0), ("harbour.md", 1)]
+    with client(pipeline) as hopline:
+        doc_id = hopline.search("Cranes", parts=["keyword"]).hits[0].doc_id
+        assert [one.document.path for one in hopline.related(doc_id, page_size=1).related] == ["ferry.md"]
+        assert hopline.graph(doc_id, depth=3).capped is False
+    async with AsyncHoplineClient(pipeline.api_url, KEY) as asking:
+        assert [one.document.path for one in (await asking.related(doc_id)).related] == ["ferry.md"]
+        assert len((await asking.graph(doc_id)).nodes) == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
@@ -167,6 +191,16 @@ async def test_hopline_links_and_backlinks(pipeline: Pipeline) -> None:
         (("search", "x" * 3_000), 2, "hopline: QUERY: longer than 2000 characters"),
         (("write", ""), 2, "the memory is empty"),
         (("write", "a", "--type", "bogus"), 2, "'bogus' is none of note, memory"),
+        (("write", "a", "--scope", "bogus"), 2, "'bogus' is none of personal, team, shared"),
+        (
+            ("write", "a", "--root", "vault", "--scope", "shared", "--wait", "linked"),
+            2,
+            "--scope, --wait: the",
+        ),
+        (("forget", "none.md"), 1, "no document 'none.md'"),
+        (("events", "a", "--wait", "accepted"), 2, "'accepted' is none of ingested, searchable"),
+        (("related", "none.md"), 1, "no document 'none.md'"),
+        (("graph", "ferry.md", "--depth", "4"), 2, "--depth"),
         (("search", "a", "--page", "2", "--cursor", "c"), 2, "exclude each other"),
         (("search", "a", "--keyword", "--vector"), 2, "exclude each other"),
         (("search",), 2, "Missing argument"),

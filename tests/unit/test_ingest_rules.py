@@ -21,7 +21,7 @@ from streams.agents.ingest.decode import Arrival, contests, decode_inputs
 from streams.agents.ingest.plan import Planner, Sight, choice_of, decide_all
 from streams.agents.ingest.work import announcement, gate_write, row_writes
 from streams.batch import Record
-from streams.events import FileChange, MemoryWrite, encode
+from streams.events import FileChange, MemoryChanged, MemoryWrite, encode
 from streams.topics import Topics
 
 HOME = Namespace(tenant_id=TenantId("acme"), agent_id=AgentId("ada"), scope=Scope.SHARED)
@@ -78,6 +78,7 @@ def gate(version: int, text: bytes, *, deleted: bool = False, versions: str = VE
 
 def sight(arrival: Arrival) -> Sight:
     event = arrival.event
+    assert not isinstance(event, MemoryChanged)
     raw = event.content.encode() if isinstance(event, MemoryWrite) else event.content
     return Sight(arrival=arrival, content=None if raw is None else inline_content(raw, 1_000))
 

@@ -11,7 +11,7 @@ from indexers.embedders.factory import load_embedder
 from streams.agents.config import AgentConfig, open_gate
 from streams.agents.embed.handler import EmbedHandler, Prepared
 from streams.agents.embed.model import Model
-from streams.agents.vaults import Vaults
+from streams.agents.progress import Progress
 from streams.context import AgentContext
 from streams.worker import run_agent
 
@@ -37,12 +37,15 @@ async def open_handler(config: AgentConfig, context: AgentContext) -> AsyncItera
                     cosine_floor=embedder.cosine_floor,
                 ),
             )
+            progress = Progress(gate=gate, context=context)
+            context.after_park.append(progress.failed)
             yield EmbedHandler(
                 gate=gate,
-                vaults=Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds),
+                vaults=config.open_vaults(),
                 model=Model(embedder=embedder, executor=model_thread, beat=context.beat),
                 settings=config.indexing,
                 context=context,
+                progress=progress,
                 files=files,
             )
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 from indexers.domain.lead import Vector
 from indexers.errors import PoisonRecord
 from indexers.opensearch.gate import Gate
-from indexers.opensearch.rows import Index
+from indexers.opensearch.rows import EventRow, Index
 from indexers.settings import IndexingSettings
 from streams.agents.documents import Word, current_words, decode_words, newest_of_each, read_text
 from streams.agents.embed.model import Model, keyed_texts
@@ -25,6 +25,7 @@ from streams.agents.embed.write import (
     vectors_of,
     write_chunks,
 )
+from streams.agents.progress import Progress, of_tracks, stages
 from streams.agents.vaults import Vaults
 from streams.batch import Poisoned, Record
 from streams.context import AgentContext
@@ -40,6 +41,18 @@ class Prepared:
     deletions: list[Word]
     poisoned: list[Poisoned]
     outdated: int
+    words: list[Word] = field(default_factory=list)
+
+    def told_of(self, rejected: Sequence[Poisoned]) -> list[EventRow]:
+        """Of followed events: done, or overtaken by another version; what was refused is told with its letter."""
+        done = {word.record.place for word in (*(e.word for e in self.embedded), *self.deletions)}
+        refused = {one.record.place for one in (*self.poisoned, *rejected)}
+        rows: list[EventRow] = []
+        for word in self.words:
+            if word.event.tracks and word.record.place not in refused:
+                stage = "embedded" if word.record.place in done else "overtaken"
+                rows += stages(of_tracks(word.event), stage)
+        return rows
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,6 +64,7 @@ class EmbedHandler:
     model: Model
     settings: IndexingSettings
     context: AgentContext
+    progress: Progress
     files: Executor
     #: Vectors of the batch that may still be on its way into the store.
     _under_way: dict[VectorKey, Vector] = field(default_factory=dict)
@@ -70,10 +84,12 @@ class EmbedHandler:
             deletions=deletions,
             poisoned=[*poisoned, *unreadable, *refused],
             outdated=len(words) - len(embedded) - len(deletions) - len(unreadable) - len(refused),
+            words=words,
         )
 
     async def commit(self, prepared: Prepared) -> None:
         rejected = await self.context.hold("opensearch", lambda: self._store(prepared))
+        await self.progress.tell(prepared.told_of(rejected))
         await self.context.park([*prepared.poisoned, *rejected])
         self.context.metrics.skipped.labels(reason="older").inc(prepared.outdated)
 

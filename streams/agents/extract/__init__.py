@@ -13,6 +13,7 @@ import structlog
 
 from indexers.domain.identity import EntityNamespace
 from indexers.embedders.factory import identify_model
+from indexers.errors import Transient, VaultUnavailable
 from indexers.extracted import extraction_progress
 from indexers.extractors.factory import load_extractor
 from indexers.opensearch.gate import Gate
@@ -20,7 +21,7 @@ from indexers.settings import VaultRoot
 from streams.agents.config import AgentConfig, open_gate, require_indices
 from streams.agents.extract.handler import ExtractHandler, Prepared
 from streams.agents.extract.model import Model, Watched
-from streams.agents.vaults import Vaults
+from streams.agents.progress import Progress
 from streams.context import AgentContext
 from streams.extract_requests import request_record
 from streams.worker import run_agent
@@ -44,7 +45,7 @@ async def run(config: AgentConfig) -> None:
 
 @asynccontextmanager
 async def open_handler(config: AgentConfig, context: AgentContext) -> AsyncIterator[ExtractHandler]:
-    vaults = Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds)
+    vaults = config.open_vaults()
     extractor = await asyncio.to_thread(load_extractor, config.extractor)
     embedder = identify_model(config.embedder)
     with (
@@ -54,7 +55,10 @@ async def open_handler(config: AgentConfig, context: AgentContext) -> AsyncItera
     ):
         async with open_gate(config, context) as gate:
             await context.hold("opensearch", lambda: require_indices(gate, embedder))
-            await ask_for_outdated(gate, context, config.roots, extractor.model_id)
+            roots = await context.hold("vault", lambda: asyncio.to_thread(_all_roots, config))
+            await ask_for_outdated(gate, context, roots, extractor.model_id)
+            progress = Progress(gate=gate, context=context)
+            context.after_park.append(progress.failed)
             yield ExtractHandler(
                 gate=gate,
                 vaults=vaults,
@@ -65,10 +69,19 @@ async def open_handler(config: AgentConfig, context: AgentContext) -> AsyncItera
                     batch_windows=config.extractor.batch_windows,
                 ),
                 context=context,
+                progress=progress,
                 files=files,
                 document_max_bytes=config.indexing.document_max_bytes,
                 event_max_bytes=config.kafka.max_message_bytes - RECORD_MARGIN_BYTES,
             )
+
+
+def _all_roots(config: AgentConfig) -> tuple[VaultRoot, ...]:
+    """Raises Transient while the memory tree is away."""
+    try:
+        return config.vault_tree.all_roots
+    except VaultUnavailable as exc:
+        raise Transient(str(exc)) from exc
 
 
 async def ask_for_outdated(

@@ -119,6 +119,7 @@ def _record(
         kind=kind,
         doc_id=subject.doc_id,
         label=label,
+        erased=kind == "deleted" and subject.erased,
         mentions=[
             ExtractedMention(
                 surface=mention.surface,
@@ -130,5 +131,7 @@ def _record(
             )
             for mention in mentions
         ],
+        # Nobody waits for a label that the document never mentioned.
+        tracks=list(subject.tracks) if mentions or kind == "deleted" else [],
     )
     return OutgoingRecord(topic=topic, key=subject.owner.record_key(label), value=encode(event))

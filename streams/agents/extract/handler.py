@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -15,12 +15,14 @@ from indexers.errors import PoisonRecord
 from indexers.extraction import Extracted
 from indexers.model_calls import TextToExtract
 from indexers.opensearch.gate import Gate
-from streams.agents.documents import current_words, decode_words, newest_of_each, read_text
+from indexers.opensearch.rows import EventRow
+from streams.agents.documents import Word, current_words, decode_words, newest_of_each, read_text
 from streams.agents.extract.announce import tell, tell_end
 from streams.agents.extract.model import Model
 from streams.agents.extract.requests import PAGE_DOCUMENTS, Asked, Turned, decode_requests, turn_page
 from streams.agents.extract.subjects import Subject, newest_subjects, of_word
 from streams.agents.extract.write import Extraction, remove_overtaken, store_rows, undone
+from streams.agents.progress import Progress, of_tracks, stages
 from streams.agents.vaults import Vaults
 from streams.batch import Poisoned, Record
 from streams.context import AgentContext
@@ -42,6 +44,9 @@ class Prepared:
     poisoned: list[Poisoned]
     outdated: int
     done: int
+    #: Decoded words, and those of them that no later event has overtaken.
+    words: list[Word] = field(default_factory=list)
+    current: list[Word] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,6 +57,7 @@ class ExtractHandler:
     vaults: Vaults
     model: Model
     context: AgentContext
+    progress: Progress
     files: Executor
     document_max_bytes: int
     event_max_bytes: int
@@ -72,6 +78,7 @@ class ExtractHandler:
         wanted = await self.context.hold("opensearch", lambda: undone(self.gate, upserts))
         texts, unreadable = await self._texts(wanted, labels)
         extractions, refused = await self._extract(wanted, texts, labels)
+        unread = {subject.record.place for subject in wanted if subject.doc_id not in texts}
         return Prepared(
             extractions=extractions,
             deletions=deletions,
@@ -82,11 +89,15 @@ class ExtractHandler:
             ),
             outdated=len(words) - len(current) + len(wanted) - len(texts) - len(unreadable),
             done=len(upserts) - len(wanted),
+            words=words,
+            current=[word for word in current if word.record.place not in unread],
         )
 
     async def commit(self, prepared: Prepared) -> None:
         extractions, deletions = prepared.extractions, prepared.deletions
         await self.context.send(self._events(prepared))
+        # Before the row that says "done": a crash in between comes here again.
+        await self.progress.tell(told_of(prepared))
         rejected = await self.context.hold(
             "opensearch", lambda: store_rows(self.gate, extractions, deletions)
         )
@@ -219,6 +230,23 @@ class ExtractHandler:
             metrics.skipped_words.inc(extraction.skipped_words)
         for page in prepared.turned:
             _log.info("extraction.page", **page.log_fields)
+
+
+def told_of(prepared: Prepared) -> list[EventRow]:
+    """Stages of followed events, with the labels that link is told of. Those refused have their letters."""
+    labels = {
+        e.subject.record.place: sorted({mention.label for mention in e.told.kept})
+        for e in prepared.extractions
+    } | {s.record.place: list(prepared.labels[s.owner].labels.names) for s in prepared.deletions}
+    refused = {one.record.place for one in prepared.poisoned}
+    current = {word.record.place for word in prepared.current}
+    rows: list[EventRow] = []
+    for word in prepared.words:
+        if word.event.tracks and word.record.place not in refused:
+            place = word.record.place
+            stage = "extracted" if place in current else "overtaken"
+            rows += stages(of_tracks(word.event), stage, parts=labels.get(place, ()))
+    return rows
 
 
 def _unusable(told_of: Sequence[Subject | Asked], labels: Labels) -> list[Poisoned]:

@@ -12,10 +12,11 @@ from indexers.embedders.factory import identify_model, load_token_counter
 from indexers.planning import IndexVersions
 from streams.agents.config import AgentConfig, open_gate, require_indices
 from streams.agents.ingest.handler import IngestHandler, Prepared
+from streams.agents.ingest.memories import Memories
 from streams.agents.ingest.plan import Planner
 from streams.agents.ingest.relations import Relations
 from streams.agents.ingest.statements import Journals
-from streams.agents.vaults import Vaults
+from streams.agents.progress import Progress
 from streams.context import AgentContext
 from streams.worker import run_agent
 
@@ -33,18 +34,21 @@ async def run(config: AgentConfig) -> None:
 
 @asynccontextmanager
 async def open_handler(config: AgentConfig, context: AgentContext) -> AsyncIterator[IngestHandler]:
-    vaults = Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds)
+    vaults = config.open_vaults()
     counter = await asyncio.to_thread(load_token_counter, config.embedder)
     model = identify_model(config.embedder)
     versions = IndexVersions.of(counter, model.model_id, config.indexing)
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="ingest") as executor:
         async with open_gate(config, context) as gate:
             await context.hold("opensearch", lambda: require_indices(gate, model))
-            cap = config.indexing.document_max_bytes
-            journals = Journals.of_roots(config.roots, vaults, cap_bytes=cap)
+            progress = Progress(gate=gate, context=context)
+            context.after_park.append(progress.failed)
+            journals = Journals(vaults=vaults, cap_bytes=config.indexing.document_max_bytes)
             yield IngestHandler(
                 gate=gate,
                 vaults=vaults,
+                memories=Memories(vaults=vaults, settings=config.indexing),
+                progress=progress,
                 topics=config.topics,
                 planner=Planner(counter=counter, settings=config.indexing, versions=versions),
                 relations=Relations(gate=gate, context=context, journals=journals, executor=executor),

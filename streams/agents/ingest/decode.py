@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from indexers.domain.identity import DocumentId, DocumentKey
 from indexers.errors import PoisonRecord
 from streams.batch import Poisoned, Record
-from streams.events import FileChange, MemoryWrite, decode
+from streams.events import FileChange, MemoryChanged, MemoryWrite, decode, kind_of
 from streams.topics import Topics
 
 KINDS = ("upserted", "deleted")
+MemoryEvent = MemoryWrite | MemoryChanged
+InputEvent = FileChange | MemoryEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,12 +23,12 @@ class Arrival:
     """One event and the record that carried it."""
 
     record: Record
-    event: FileChange | MemoryWrite
+    event: InputEvent
     document: DocumentKey
     doc_id: DocumentId
 
     @classmethod
-    def of(cls, record: Record, event: FileChange | MemoryWrite) -> Arrival:
+    def of(cls, record: Record, event: InputEvent) -> Arrival:
         """Names and ids are worked out once: a rescan passes here with every file of a vault."""
         document = event.document
         return cls(record=record, event=event, document=document, doc_id=document.doc_id)
@@ -36,7 +39,14 @@ class Arrival:
 
     @property
     def is_deletion(self) -> bool:
-        return isinstance(self.event, FileChange) and self.event.kind == "deleted"
+        event = self.event
+        if isinstance(event, MemoryWrite):
+            return False
+        return event.is_ending if isinstance(event, MemoryChanged) else event.kind == "deleted"
+
+    @property
+    def is_erasure(self) -> bool:
+        return isinstance(self.event, MemoryChanged) and self.event.kind == "erased"
 
     @property
     def is_reference(self) -> bool:
@@ -49,14 +59,14 @@ class Arrival:
 class Contest:
     """The events of one document within a batch: the newest wins.
 
-    `write_before` is the newest memory write among the others. If the newest event turns out to be a mere
-    sight of the file as it was before that write, the write still has to be done. `other_writes`: all memory
-    writes but the newest event, of which each may have become a file before a crash.
+    `write_before` is the newest memory write, or word on a memory, among the others. If the newest event turns out
+    to be a mere sight of the file as it was before that, it still has to be done. `memories`: all memory events,
+    the newest event too, oldest first: each may have been carried out before a crash.
     """
 
     newest: Arrival
     write_before: Arrival | None
-    other_writes: tuple[MemoryWrite, ...]
+    memories: tuple[MemoryEvent, ...]
     superseded: int
 
     @property
@@ -83,20 +93,29 @@ def contests(arrivals: Sequence[Arrival]) -> dict[DocumentId, Contest]:
 
 
 def _contest(members: Sequence[Arrival]) -> Contest:
-    newest, *others = sorted(members, key=lambda arrival: arrival.order, reverse=True)
-    writes = [other for other in others if isinstance(other.event, MemoryWrite)]
+    newest, *others = _newest_first(members)
+    writes = [other for other in others if not isinstance(other.event, FileChange)]
     observed = isinstance(newest.event, FileChange) and not newest.is_deletion
     return Contest(
         newest=newest,
         write_before=writes[0] if observed and writes else None,
-        other_writes=tuple(other.event for other in others if isinstance(other.event, MemoryWrite)),
+        memories=tuple(a.event for a in reversed((newest, *others)) if not isinstance(a.event, FileChange)),
         superseded=len(others),
     )
 
 
-def _decode_one(record: Record, topics: Topics) -> FileChange | MemoryWrite:
+def _newest_first(members: Sequence[Arrival]) -> list[Arrival]:
+    """By version; but an erasure goes before a mere deletion that came after it, such as the watcher's echo of it."""
+    ordered = sorted(members, key=lambda arrival: arrival.order, reverse=True)
+    erasure = next((a for a in takewhile(lambda a: a.is_deletion, ordered) if a.is_erasure), None)
+    return ordered if erasure is None else [erasure, *(a for a in ordered if a is not erasure)]
+
+
+def _decode_one(record: Record, topics: Topics) -> InputEvent:
     if record.topic == topics.memory_writes:
-        return decode(record.value, MemoryWrite)
+        if kind_of(record.value) is None:
+            return decode(record.value, MemoryWrite)
+        return decode(record.value, MemoryChanged)
     change = decode(record.value, FileChange)
     if change.kind not in KINDS:
         raise PoisonRecord("invalid_fields", f"kind {change.kind!r} is none of {', '.join(KINDS)}")

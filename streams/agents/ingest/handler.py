@@ -11,18 +11,19 @@ from typing import TypeVar
 
 import msgspec
 
-from indexers.domain import hashing
 from indexers.domain.identity import DocumentId
 from indexers.errors import PoisonRecord
 from indexers.linking.unlinked import Naming
 from indexers.linking.unlinked_texts import SaidTexts, VaultTexts
-from indexers.opensearch.gate import Gate, RowRef
-from indexers.opensearch.rows import GateRow, Index
+from indexers.opensearch.gate import Gate
+from indexers.opensearch.rows import GateRow
 from indexers.planning import SaidText
-from streams.agents.ingest.content import content_of, materialise, read_or_none, render
-from streams.agents.ingest.decode import Contest, contests, decode_inputs
+from streams.agents.ingest.content import content_of, read_or_none
+from streams.agents.ingest.decode import Arrival, Contest, MemoryEvent, contests, decode_inputs
 from streams.agents.ingest.due import Move, moves_of
+from streams.agents.ingest.followed import known_hashes, known_of, told_of
 from streams.agents.ingest.look import Look
+from streams.agents.ingest.memories import Memories, is_out_of_date, order_of
 from streams.agents.ingest.plan import (
     Choice,
     Decided,
@@ -32,15 +33,17 @@ from streams.agents.ingest.plan import (
     decide_all,
     slices,
     utc_now,
+    without_overtaken,
 )
 from streams.agents.ingest.relations import Relations
 from streams.agents.ingest.statements import Stated, split
 from streams.agents.ingest.work import Work, announcement
-from streams.agents.ingest.write import write_documents, write_gate_rows
+from streams.agents.ingest.write import remove_erased, write_documents, write_gate_rows
+from streams.agents.progress import Progress, of_memory, stages
 from streams.agents.vaults import Vaults
 from streams.batch import Poisoned, Record
 from streams.context import AgentContext
-from streams.events import MemoryWrite, encode
+from streams.events import FileChange, encode
 from streams.producer import OutgoingRecord
 from streams.topics import Topics
 
@@ -64,8 +67,10 @@ class Planned:
     works: list[Work] = field(default_factory=list)
     words: list[OutgoingRecord] = field(default_factory=list)
     poisoned: list[Poisoned] = field(default_factory=list)
-    #: Memory writes whose file somebody has edited since.
+    #: Memory events whose file somebody has edited since, and events of a file that has changed since.
     left: int = 0
+    #: Followed events that none of the works carries out.
+    overtaken: list[MemoryEvent] = field(default_factory=list)
 
     def words_of(self, works: Sequence[Work]) -> list[OutgoingRecord]:
         wanted = {work.arrival.record.place for work in works}
@@ -79,6 +84,8 @@ class IngestHandler:
 
     gate: Gate
     vaults: Vaults
+    memories: Memories
+    progress: Progress
     topics: Topics
     planner: Planner
     relations: Relations
@@ -106,17 +113,21 @@ class IngestHandler:
 
     async def commit(self, prepared: Prepared) -> None:
         fingerprint = self.planner.versions.fingerprint
-        rows = await self.context.hold("opensearch", lambda: self._gate_rows(prepared.choices))
-        decided = decide_all(prepared.choices, rows, fingerprint)
+        rows, told = await self.context.hold("opensearch", lambda: known_of(self.gate, prepared.choices))
+        choices = without_overtaken(prepared.choices, told)
+        decided = decide_all(choices, rows, fingerprint)
         touched, left_behind = await self.relations.take_along(prepared.moves)
         poisoned = [*prepared.poisoned, *left_behind]
-        older = 0
+        older = len(prepared.choices) - len(choices)
         for part in slices(decided.to_do, self._cap_bytes):
             planned = await self._plan(part, rows)
             stale, refused = await self._store(planned)
             older += stale + planned.left
             poisoned += [*planned.poisoned, *refused]
         poisoned += await self.relations.finish(touched, prepared.stated)
+        await self.progress.tell(
+            [*stages(of_memory(decided.done), "ingested"), *stages(of_memory(decided.overtaken), "overtaken")]
+        )
         await self.context.park(poisoned)
         self._count(decided, older=older)
 
@@ -126,9 +137,11 @@ class IngestHandler:
         naming = Naming(texts=self._texts(planned), in_degree_max=self.planner.settings.name_in_degree_max)
         written = await hold("opensearch", lambda: write_documents(self.gate, planned.works, naming))
         await self.relations.follow(written)
+        await hold("opensearch", lambda: remove_erased(self.gate, written))
         await self.context.send(planned.words_of(written.applied))
         fingerprint = self.planner.versions.fingerprint
         ungated = await hold("opensearch", lambda: write_gate_rows(self.gate, written, fingerprint))
+        await self.progress.tell(told_of(written, planned.overtaken))
         return len(written.stale), [*written.rejected, *ungated]
 
     def _texts(self, planned: Planned) -> VaultTexts:
@@ -148,18 +161,6 @@ class IngestHandler:
     def _cap_bytes(self) -> int:
         return self.planner.settings.document_max_bytes
 
-    async def _gate_rows(self, choices: dict[DocumentId, Choice]) -> dict[DocumentId, GateRow]:
-        refs = [
-            RowRef(principal=choice.newest.arrival.document.namespace.principal, row_id=doc_id)
-            for doc_id, choice in choices.items()
-        ]
-        found = await self.gate.get_many(Index.GATE, refs) if refs else []
-        return {
-            doc_id: msgspec.convert(row.source, GateRow)
-            for doc_id, row in zip(choices, found, strict=True)
-            if row is not None
-        }
-
     async def _plan(self, sights: Sequence[Sight], rows: dict[DocumentId, GateRow]) -> Planned:
         planned = Planned()
         now = self.now()
@@ -175,31 +176,46 @@ class IngestHandler:
             else:
                 if made is None:
                     planned.left += 1
+                    planned.overtaken += sight.memories
                 else:
                     planned.works.append(made[0])
                     planned.words.append(made[1])
+                    planned.overtaken += [one for one in sight.memories if one not in made[0].tracks]
             self.context.beat()
         return planned
 
     def _work(
         self, sight: Sight, former: GateRow | None, now: datetime
     ) -> tuple[Work, OutgoingRecord] | None:
-        """Blocking. None: a memory write that somebody's edit has overtaken."""
-        arrival = sight.arrival
-        event = arrival.event
-        vault_path: str | None
-        if isinstance(event, MemoryWrite):
-            # A memory write is a file before it is a row: the vault is the truth.
-            vault_path = materialise(event, self.vaults, _known_hashes(sight, former))
-            if vault_path is None:
+        """Blocking. None: the file has changed since, and the word of that is on its way."""
+        event = sight.arrival.event
+        if isinstance(event, FileChange):
+            if is_out_of_date(event, former, sight.content, self.vaults):
                 return None
-        else:
             vault_path = event.vault_path
-        if arrival.is_reference:
-            # What changed since the look has an event of its own, with a newer version.
-            sight = replace(sight, content=content_of(arrival, self.vaults, self._cap_bytes))
-        work = self.planner.work(sight, former, vault_path, now)
+            if sight.arrival.is_reference:
+                # What changed since the look has an event of its own, with a newer version.
+                sight = replace(sight, content=content_of(sight.arrival, self.vaults, self._cap_bytes))
+            raw = None if sight.content is None else sight.content.head
+            done = [one for one in sight.memories if self.memories.says(one, raw)]
+        else:
+            # A memory is a file before it is a row: the vault is the truth.
+            before = [one for one in sight.memories if one is not event and order_of(one) <= order_of(event)]
+            carried = self.memories.carry_out(event, before, known_hashes(sight, former))
+            if carried is None:
+                return None
+            if sight.arrival.is_erasure:
+                self._erase_aside(sight.arrival)
+            sight, vault_path = replace(sight, content=carried.content), carried.vault_path
+            done = list(carried.done)
+        tracks = [one for one in done if one.tracked]
+        work = self.planner.work(sight, former, vault_path, now, tracks)
         return work, self._word(work)
+
+    def _erase_aside(self, arrival: Arrival) -> None:
+        """What else of the vault, and of this process, tells of the document. Blocking."""
+        self.relations.journals.erase(arrival.document)
+        self.said.drop(arrival.doc_id)
 
     def _word(self, work: Work) -> OutgoingRecord:
         """Made before any row is written: a document that can't be told of stays as it was, whole."""
@@ -228,9 +244,3 @@ def _choices(grouped: dict[DocumentId, Contest], sights: Sequence[Sight]) -> dic
     by_place = {sight.arrival.record.place: sight for sight in sights}
     found = {doc_id: choice_of(contest, by_place) for doc_id, contest in grouped.items()}
     return {doc_id: choice for doc_id, choice in found.items() if choice is not None}
-
-
-def _known_hashes(sight: Sight, former: GateRow | None) -> set[str]:
-    """What the file of a memory write may hold without being anybody's edit."""
-    writes = {hashing.content_hash(render(write)) for write in sight.other_writes}
-    return writes if former is None or former.deleted else writes | {former.content_hash}

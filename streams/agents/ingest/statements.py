@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 
 import msgspec
@@ -14,12 +14,11 @@ from indexers.domain.identity import DocumentKey, Namespace
 from indexers.domain.text import decode_text
 from indexers.errors import PoisonRecord, Transient
 from indexers.planning import FileContent
-from indexers.settings import VaultRoot
 from indexers.vault.journal import FOLDER
 from indexers.vault.relations import RELATIONS_FILE, RelationJournal
 from streams.agents.vaults import Vaults, read_vault
 from streams.batch import Poisoned, Record
-from streams.events import RelationWritten, decode, encode
+from streams.events import MEMORY_CHANGES, RelationWritten, decode, encode, kind_of
 from streams.topics import Topics
 
 
@@ -33,12 +32,12 @@ class Stated:
 
 
 def split(records: Sequence[Record], topics: Topics) -> tuple[list[Stated], list[Record], list[Poisoned]]:
-    """Statements, the records that are none, and those that want to be one: a memory write has no `kind`."""
+    """Statements, the records that are none, and those that want to be one: other kinds are memories' own."""
     stated: list[Stated] = []
     others: list[Record] = []
     poisoned: list[Poisoned] = []
     for record in records:
-        if record.topic != topics.memory_writes or not _has_kind(record.value):
+        if record.topic != topics.memory_writes or kind_of(record.value) in (None, *MEMORY_CHANGES):
             others.append(record)
             continue
         try:
@@ -67,24 +66,24 @@ class Journals:
 
     vaults: Vaults
     cap_bytes: int
-    _of: Mapping[Namespace, RelationJournal]
+    _opened: dict[Namespace, RelationJournal] = field(default_factory=dict)
 
-    @classmethod
-    def of_roots(cls, roots: Sequence[VaultRoot], vaults: Vaults, *, cap_bytes: int) -> Journals:
-        return cls(
-            vaults=vaults,
-            cap_bytes=cap_bytes,
-            _of={root.namespace: RelationJournal(root) for root in roots},
-        )
+    def _of(self, namespace: Namespace) -> RelationJournal | None:
+        """Kept: of a quiet namespace, a few numbers."""
+        found = self._opened.get(namespace)
+        root = None if found is not None else self.vaults.files.root_of(namespace)
+        if root is not None:
+            found = self._opened.setdefault(namespace, RelationJournal(root))
+        return found
 
     def known(self, namespace: Namespace) -> Mapping[str, tuple[Statement, ...]]:
         """By path, as read last."""
-        journal = self._of.get(namespace)
+        journal = self._of(namespace)
         return {} if journal is None else journal.known
 
     def read(self, namespace: Namespace) -> Mapping[str, tuple[Statement, ...]]:
         """By path. Raises Transient while the root is awaited, else PoisonRecord."""
-        journal = self._of.get(namespace)
+        journal = self._of(namespace)
         if journal is None:
             return {}
         with self.vaults.reach(_place(namespace)) as files:
@@ -92,7 +91,7 @@ class Journals:
 
     def has_changed(self, namespace: Namespace) -> bool:
         """Since the last `read`."""
-        journal = self._of.get(namespace)
+        journal = self._of(namespace)
         return journal is not None and journal.has_changed()
 
     def accept(self, namespace: Namespace, stated: Sequence[Stated]) -> tuple[list[Stated], list[Poisoned]]:
@@ -123,6 +122,15 @@ class Journals:
         self._append(namespace, lines)
         return {line.document.path for line in lines}
 
+    def erase(self, document: DocumentKey) -> int:
+        """Statements that cite the document, out of the journal. Raises Transient while the root is awaited."""
+        journal = self._of(document.namespace)
+        if journal is None:
+            return 0
+        with self.vaults.reach(_place(document.namespace)) as files:
+            files.root_identity()
+            return journal.erase(document.path)
+
     def read_indexed(self, document: DocumentKey, content_hash: str) -> str | None:
         """The document's text if the file still is the one that was indexed. Transient while the root is awaited."""
         try:
@@ -147,13 +155,14 @@ class Journals:
     def _append(self, namespace: Namespace, statements: Sequence[Statement]) -> None:
         if not statements:
             return
-        journal = self._of.get(namespace)
+        journal = self._of(namespace)
         with self.vaults.reach(_place(namespace)) as files:
             if journal is None:
                 raise PoisonRecord(
-                    "unknown_vault", "no vault root is set for it: add it to HOPLINE_VAULTS, replay"
+                    "unknown_vault", "no vault is set for it: add it to HOPLINE_VAULTS, replay"
                 )
             files.root_identity()
+            self.vaults.files.make(namespace)
             try:
                 journal.append(statements)
             except FileNotFoundError as exc:
@@ -170,15 +179,3 @@ def _require_quote(text: str, stated: Stated) -> None:
 
 def _place(namespace: Namespace) -> DocumentKey:
     return DocumentKey(namespace=namespace, path=f"{FOLDER}/{RELATIONS_FILE}")
-
-
-def _has_kind(value: bytes | None) -> bool:
-    """No: let the decoder of memory writes say what is wrong."""
-    try:
-        return msgspec.json.decode(value or b"", type=_Kind).kind is not msgspec.UNSET
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-
-
-class _Kind(msgspec.Struct):
-    kind: object = msgspec.UNSET

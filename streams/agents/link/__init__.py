@@ -13,7 +13,7 @@ from indexers.embedders.factory import identify_model
 from streams.agents.config import AgentConfig, open_gate, require_indices
 from streams.agents.link.handler import LinkHandler, Prepared
 from streams.agents.link.journal import CurationJournal
-from streams.agents.vaults import Vaults
+from streams.agents.progress import Progress
 from streams.context import AgentContext
 from streams.worker import run_agent
 
@@ -25,15 +25,18 @@ async def run(config: AgentConfig) -> None:
 
 @asynccontextmanager
 async def open_handler(config: AgentConfig, context: AgentContext) -> AsyncIterator[LinkHandler]:
-    vaults = Vaults.of_roots(config.roots, patience_seconds=config.agent.vault_patience_seconds)
+    vaults = config.open_vaults()
     model = identify_model(config.embedder)
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="vault") as files:
         async with open_gate(config, context) as gate:
             await context.hold("opensearch", lambda: require_indices(gate, model))
+            progress = Progress(gate=gate, context=context)
+            context.after_park.append(progress.failed)
             yield LinkHandler(
                 gate=gate,
-                journal=CurationJournal(roots=config.roots, vaults=vaults),
+                journal=CurationJournal(vaults=vaults),
                 context=context,
+                progress=progress,
                 files=files,
             )
 

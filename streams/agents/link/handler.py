@@ -20,8 +20,10 @@ from indexers.opensearch.rows import CurationRow, Index, owner_fields
 from streams.agents.link.changes import Settled
 from streams.agents.link.decode import Command, Decoded, Word, decode_mentions, newest_of_each
 from streams.agents.link.edges import Edges, remove_outdated, write_edges
+from streams.agents.link.erasing import ErasedCommands, erased_commands, remove_commands
 from streams.agents.link.journal import CurationJournal
 from streams.agents.link.settle import settle_names
+from streams.agents.progress import Progress, of_tracks, stages
 from streams.batch import Poisoned, Record
 from streams.context import AgentContext
 from streams.events import in_utc
@@ -41,6 +43,8 @@ class Prepared:
     commands: list[Command]
     poisoned: list[Poisoned]
     outdated: int
+    #: Of all words, those overtaken within the batch too.
+    told_of: list[Word] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,6 +65,7 @@ class LinkHandler:
     gate: Gate
     journal: CurationJournal
     context: AgentContext
+    progress: Progress
     files: Executor
 
     async def prepare(self, records: Sequence[Record]) -> Prepared:
@@ -71,6 +76,7 @@ class LinkHandler:
             commands=decoded.commands,
             poisoned=decoded.poisoned,
             outdated=len(decoded.words) - len(words),
+            told_of=[word for word in decoded.words if word.event.tracks],
         )
 
     async def commit(self, prepared: Prepared) -> None:
@@ -81,12 +87,26 @@ class LinkHandler:
             tallies.append(await self.context.hold("opensearch", lambda: self._curate(commands)))
         for start in range(0, len(prepared.words), WORDS_MAX):
             words = prepared.words[start : start + WORDS_MAX]
-            tallies.append(await self.context.hold("opensearch", lambda w=words: self._link(w)))  # type: ignore[misc]
+            edges, tally = await self.context.hold("opensearch", lambda w=words: self._link(w))  # type: ignore[misc]
+            poisoned += await self._erase_curation(words, edges)
+            tally.removed = await self.context.hold("opensearch", lambda e=edges: self._remove(e))  # type: ignore[misc]
+            tallies.append(tally)
             self.context.beat()
         for tally in tallies:
             poisoned += tally.rejected
+        await self._tell(prepared, poisoned)
         await self.context.park(poisoned)
         self._count(prepared, commands, tallies)
+
+    async def _tell(self, prepared: Prepared, poisoned: Sequence[Poisoned]) -> None:
+        refused = {one.record.place for one in poisoned}
+        rows = [
+            row
+            for word in prepared.told_of
+            if word.record.place not in refused
+            for row in stages(of_tracks(word.event), "linked", part=word.event.label)
+        ]
+        await self.progress.tell(rows)
 
     async def _journalled(self, commands: Sequence[Command]) -> tuple[list[Command], list[Poisoned]]:
         """Those that stand in a vault now, and those whose vault is unknown or has been away for too long."""
@@ -121,22 +141,44 @@ class LinkHandler:
             tally.settled = await settle_names(self.gate, Edges(), commands)
         return tally
 
-    async def _link(self, words: Sequence[Word]) -> Tally:
+    async def _link(self, words: Sequence[Word]) -> tuple[Edges, Tally]:
+        """Outdated edges are still there."""
         with self._timed("edges"):
             edges = await write_edges(self.gate, words)
         with self._timed("names"):
             settled = await settle_names(self.gate, edges, [])
+        return edges, Tally(
+            older=edges.older, written=edges.written, rejected=edges.rejected, settled=settled
+        )
+
+    async def _remove(self, edges: Edges) -> int:
         with self._timed("edges"):
             removed = await remove_outdated(self.gate, edges)
             if removed:
                 await self.gate.refresh(Index.MENTIONS)
-        return Tally(
-            older=edges.older,
-            removed=removed,
-            written=edges.written,
-            rejected=edges.rejected,
-            settled=settled,
-        )
+        return removed
+
+    async def _erase_curation(self, words: Sequence[Word], edges: Edges) -> list[Poisoned]:
+        """The journal before the rows, as always: a rebuild must not bring back what is erased."""
+        if not any(word.event.erased for word in words):
+            return []
+        hold = self.context.hold
+        erased = await hold("opensearch", lambda: erased_commands(self.gate, words, edges))
+        poisoned: list[Poisoned] = []
+        for one in erased:
+            try:
+                await hold("vault", lambda e=one: self._run(lambda: self._blank(e)))  # type: ignore[misc]
+            except PoisonRecord as error:
+                poisoned += [
+                    Poisoned(record=word.record, error=error)
+                    for word in words
+                    if word.event.erased and word.place.namespace == one.namespace
+                ]
+        await hold("opensearch", lambda: remove_commands(self.gate, erased))
+        return poisoned
+
+    def _blank(self, erased: ErasedCommands) -> int:
+        return self.journal.erase(erased.namespace, set(erased.versions))
 
     def _count(self, prepared: Prepared, commands: Sequence[Command], tallies: Sequence[Tally]) -> None:
         metrics = self.context.metrics
