@@ -135,7 +135,7 @@ def backlinks(doc_id: str, *, page_size: int | None = None, cursor: str | None =
 
 def read_answer(call: Call[T], status: int, body: bytes, retry_after: str | None) -> T:
     """The typed answer; ApiError or Transient (503, 429) for a problem."""
-    if status in (200, 202):
+    if status in (200, 201, 202):
         try:
             return msgspec.json.decode(body, type=call.answer)
         except msgspec.MsgspecError as exc:

@@ -42,6 +42,9 @@ from search_api.entities.curating import Curation
 from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
 from search_api.entities.walking import Walks
+from search_api.erasure.files import FileCount
+from search_api.erasure.receipt import KEY_LABEL
+from search_api.erasure.service import Erasures
 from search_api.identity.secret import SECRET_FILE, InstallationSecret
 from search_api.identity.settings import OidcSettings
 from search_api.identity.wiring import IdentityParts, opened_identity
@@ -90,13 +93,13 @@ class ServeSettings:
     search: SearchSettings
     keys_file: Path
     context: ContextSettings = field(default_factory=ContextSettings)
-    mcp: McpSettings = field(default_factory=McpSettings)
-    #: Vaults of the namespaces without a root of their own; None: there are none.
-    memories: Path | None = None
     limits: LimitsSettings = field(default_factory=LimitsSettings)
     oidc: OidcSettings = field(default_factory=OidcSettings)
     #: None: that of the file beside the key file, made where it is missing.
     secret: InstallationSecret | None = None
+    #: Vaults of the namespaces without a root of their own; None: there are none.
+    memories: Path | None = None
+    mcp: McpSettings = field(default_factory=McpSettings)
 
 
 def serve(settings: ServeSettings) -> None:
@@ -169,6 +172,7 @@ class _Held:
     model: Executor
     files: Executor
     identity: IdentityParts
+    secret: InstallationSecret
     vaults: VaultTree
 
 
@@ -201,7 +205,9 @@ async def opened(
                 limits=settings.limits,
                 ttl_seconds=settings.api.key_cache_seconds,
             ) as identity:
-                held = _Held(model=model_threads, files=file_threads, identity=identity, vaults=vaults)
+                held = _Held(
+                    model=model_threads, files=file_threads, identity=identity, secret=secret, vaults=vaults
+                )
                 yield _services(settings, gate, producer, embedder, library, held, metrics), gate
         finally:
             await producer.stop()
@@ -271,6 +277,15 @@ def _services(
         walks=Walks(gate),
         curation=Curation(gate, producer, topics, VersionClock()),
         labelling=Labelling(gate, producer, topics, model_id=identify_extractor(settings.extractor)),
+        erasures=Erasures(
+            gate=gate,
+            producer=producer,
+            topics=topics,
+            clock=VersionClock(),
+            count_files=FileCount(held.vaults),
+            key=held.secret.derive(KEY_LABEL),
+            audit=held.identity.audit,
+        ),
         identity=held.identity,
         quotas=quotas,
         memories=memories,

@@ -18,6 +18,7 @@ from search_api.entities.curating import Curation
 from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
 from search_api.entities.walking import Walks
+from search_api.erasure.service import Erasures
 from search_api.identity.audit import Audit
 from search_api.identity.wiring import IdentityParts
 from search_api.memories.writing import Memories
@@ -66,6 +67,7 @@ class Services:
     walks: Walks
     curation: Curation
     labelling: Labelling
+    erasures: Erasures
     quotas: Quotas
     memories: Memories
     identity: IdentityParts

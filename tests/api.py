@@ -37,12 +37,13 @@ from indexers.settings import (
 from indexers.vault.local import LocalVaultFiles
 from search_api.auth import KeyRing
 from search_api.context.settings import ContextSettings
+from search_api.identity.settings import OidcSettings
 from search_api.keys import store_key
 from search_api.mcp.settings import McpSettings
 from search_api.metrics import ApiMetrics
 from search_api.serve import ServeSettings, opened
 from search_api.served import served
-from search_api.settings import ApiSettings, SearchSettings
+from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
 from streams.settings import KafkaSettings
 
 T = TypeVar("T")
@@ -126,6 +127,8 @@ async def running_service(
     search: SearchSettings | None = None,
     context: ContextSettings | None = None,
     mcp: McpSettings | None = None,
+    limits: LimitsSettings | None = None,
+    oidc: OidcSettings | None = None,
     prefix: str | None = None,
     kafka_servers: str = NO_BROKER,
     memories: Path | None = None,
@@ -149,6 +152,8 @@ async def running_service(
         search=search or SearchSettings(),
         context=context or ContextSettings(),
         mcp=mcp or McpSettings(enabled=False),
+        limits=limits or LimitsSettings(),
+        oidc=oidc or OidcSettings(),
         keys_file=keys_file,
         memories=memories,
     )

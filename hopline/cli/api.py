@@ -32,10 +32,10 @@ def api_command() -> None:
             api=settings.api,
             search=settings.search,
             context=settings.context,
-            mcp=settings.mcp,
             limits=settings.limits,
             oidc=settings.oidc,
             secret=installation_secret(settings),
+            mcp=settings.mcp,
             keys_file=settings.keys_file,
             memories=settings.memory_tree,
         )
