@@ -57,11 +57,12 @@ class InvalidRequest(ApiError, WrongUsage):  # noqa: N818 - see above
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call(Generic[T]):
-    method: Literal["GET", "POST", "PUT"]
+    method: Literal["GET", "POST", "PUT", "DELETE"]
     path: str
     answer: type[T]
     params: Mapping[str, str | int] | None = None
     json: Mapping[str, Any] | None = None
+    headers: Mapping[str, str] | None = None
 
 
 def search(
@@ -134,7 +135,7 @@ def backlinks(doc_id: str, *, page_size: int | None = None, cursor: str | None =
 
 def read_answer(call: Call[T], status: int, body: bytes, retry_after: str | None) -> T:
     """The typed answer; ApiError or Transient (503, 429) for a problem."""
-    if status in (200, 202):
+    if status in (200, 201, 202):
         try:
             return msgspec.json.decode(body, type=call.answer)
         except msgspec.MsgspecError as exc:

@@ -31,6 +31,7 @@ from hopline.entity_answers import (
     Relation,
     RelationPage,
 )
+from hopline.memory_client import AsyncMemoryMethods, MemoryMethods
 from hopline.service_address import api_key, api_url, checked_url
 from hopline.settings import Settings
 from indexers.errors import Away, HoplineError, Transient
@@ -41,7 +42,7 @@ ATTEMPTS = 4
 RETRY_SECONDS = 30.0
 
 
-class HoplineClient:
+class HoplineClient(MemoryMethods):
     """Blocking. One connection pool: make it once, use it as a context manager or close it."""
 
     def __init__(
@@ -66,11 +67,13 @@ class HoplineClient:
         self._http.close()
 
     def call(self, call: Call[T]) -> T:
-        """Any call of `hopline.calls` and `hopline.entity_calls`; the methods below are short forms."""
+        """Any call of `hopline.calls`, `entity_calls` and `memory_calls`; the methods are short forms."""
         for attempt in _attempts(self._attempts):
             with attempt:
                 try:
-                    response = self._http.request(call.method, call.path, params=call.params, json=call.json)
+                    response = self._http.request(
+                        call.method, call.path, params=call.params, json=call.json, headers=call.headers
+                    )
                 except httpx2.RequestError as exc:
                     raise _unreachable(self._http.base_url, exc) from exc
                 return _read(call, response)
@@ -171,7 +174,7 @@ class HoplineClient:
         return (relation for page in pages for relation in page.relations)
 
 
-class AsyncHoplineClient:
+class AsyncHoplineClient(AsyncMemoryMethods):
     """The same for asyncio."""
 
     def __init__(
@@ -202,7 +205,7 @@ class AsyncHoplineClient:
             with attempt:
                 try:
                     response = await self._http.request(
-                        call.method, call.path, params=call.params, json=call.json
+                        call.method, call.path, params=call.params, json=call.json, headers=call.headers
                     )
                 except httpx2.RequestError as exc:
                     raise _unreachable(self._http.base_url, exc) from exc

@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from hopline.settings import Settings
+from indexers.domain.identity import TenantId
 from indexers.errors import ConfigurationError
 from search_api.identity.secret import SECRET_FILE, InstallationSecret
 from search_api.keys import write_private
+
+LOCAL_TENANT = TenantId("local")
 
 
 def local_key_file(data_dir: Path) -> Path:

@@ -6,7 +6,7 @@ import os
 
 import httpx2
 
-from hopline.local_key import local_key_file, read_local_key
+from hopline.local_key import local_key_file, read_local_key, read_operator_key
 from hopline.settings import Settings
 from indexers.errors import ConfigurationError
 
@@ -22,7 +22,17 @@ def api_url(settings: Settings) -> str:
 
 def api_key(settings: Settings) -> str:
     """`HOPLINE_API_KEY`, else the local user's key."""
-    key = os.environ.get("HOPLINE_API_KEY") or read_local_key(settings.local.data_dir)
+    return _checked(settings, os.environ.get("HOPLINE_API_KEY") or read_local_key(settings.local.data_dir))
+
+
+def admin_key(settings: Settings) -> str:
+    """`HOPLINE_API_KEY`, else the local operator's key, else the local user's."""
+    folder = settings.local.data_dir
+    given = os.environ.get("HOPLINE_API_KEY")
+    return _checked(settings, given or read_operator_key(folder) or read_local_key(folder))
+
+
+def _checked(settings: Settings, key: str | None) -> str:
     if key is None:
         place = local_key_file(settings.local.data_dir)
         msg = f"no API key: set HOPLINE_API_KEY, or run `hopline up`, which writes {place}"

@@ -39,6 +39,7 @@ from indexers.settings import (
 )
 from search_api.context.settings import ContextSettings
 from search_api.identity.settings import OidcSettings
+from search_api.mcp.settings import McpSettings
 from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
 from streams.settings import AgentSettings, KafkaSettings, WatcherSettings
 
@@ -120,6 +121,7 @@ class Settings(BaseSettings):
     oidc: OidcSettings = OidcSettings()
     search: SearchSettings = SearchSettings()
     context: ContextSettings = ContextSettings()
+    mcp: McpSettings = McpSettings()
     local: LocalSettings = LocalSettings()
 
     @classmethod

@@ -214,8 +214,16 @@ class VaultFiles(Protocol):
     def set_aside(self, path: str) -> str:
         """Move the note to `.hopline/forgotten/<path>`, from where a person can take it back; its new place.
 
-        What stands there from an earlier time stays: the new one gets a number.
+        What stands there from an earlier time stays: the new one goes to `.hopline/forgotten.2/<path>`, and so on.
         """
+        ...
+
+    def set_aside_copies(self, path: str) -> int:
+        """How many of this note are set aside now."""
+        ...
+
+    def remove_copies(self, path: str) -> int:
+        """Delete those for good; how many."""
         ...
 
     def remove(self, path: str) -> None:

@@ -6,11 +6,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from indexers.domain.frontmatter import DOC_TYPES, DocType
 from indexers.domain.health import BUILT_IN, RULE_NAMES, HealthRules, Rule, check_patterns
-from indexers.domain.identity import LABEL_PATTERN, AgentId, Namespace, Scope, TeamId, TenantId
+from indexers.domain.identity import INSTALLATION, LABEL_PATTERN, AgentId, Namespace, Scope, TeamId, TenantId
 
 Label = Annotated[str, Field(pattern=f"^{LABEL_PATTERN}$")]
 Patterns = Annotated[tuple[str, ...], AfterValidator(check_patterns)]
@@ -182,6 +182,14 @@ class VaultRoot(Section):
     agent: Label = Field("me", description="Agent that writes it.")
     scope: Scope = Field(Scope.SHARED, description="personal, team or shared.")
     team: Label | None = Field(None, description="Team, for scope `team` only.")
+
+    @field_validator("tenant")
+    @classmethod
+    def _is_a_tenant(cls, name: str) -> str:
+        if name == INSTALLATION:
+            msg = f"{name!r} is the installation's own tenant and has no documents: give another one"
+            raise ValueError(msg)
+        return name
 
     @model_validator(mode="after")
     def _team_fits_scope(self) -> VaultRoot:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from fastapi import FastAPI, Request, Response
@@ -24,7 +24,9 @@ from search_api.routes import (
     context,
     documents,
     entities,
+    erasures,
     events,
+    graph,
     health,
     memories,
     namespaces,
@@ -32,20 +34,30 @@ from search_api.routes import (
 )
 from search_api.services import Services
 from search_api.settings import ApiSettings
+from search_api.version import VERSION
+
+if TYPE_CHECKING:
+    from search_api.mcp.endpoint import McpEndpoint
 
 log = structlog.get_logger()
 
-VERSION: Final = "0.1.0"
 _ERRORS_SHOWN: Final = 20
 _FIELD_CHARS: Final = 120
 
 
-def create_app(services: Services, *, keys: KeyRing, settings: ApiSettings) -> ASGIApp:
-    """The whole service as an ASGI application; the caller owns what `services` hold and closes it."""
+def create_app(
+    services: Services, *, keys: KeyRing, settings: ApiSettings, mcp: McpEndpoint | None = None
+) -> ASGIApp:
+    """The whole service as an ASGI application; the caller owns what `services` hold and closes it.
+
+    `mcp` answers at its path, behind all that REST requests pass, while it is `serving`.
+    """
     api = _routes()
     api.state.services = services
     metrics, seconds = services.metrics, settings.request_timeout_seconds
     app: ASGIApp = DirectSearch(api, services, on_fault=_on_fault)
+    if mcp is not None:
+        app = mcp.before(app)
     app = Deadline(app, timeout_seconds=seconds, metrics=metrics)
     app = BodyLimit(app, max_bytes=settings.body_max_bytes, timeout_seconds=seconds, metrics=metrics)
     app = RateLimit(app, quotas=services.quotas, metrics=metrics)
@@ -86,11 +98,13 @@ def _routes() -> FastAPI:
         search.router,
         context.router,
         documents.router,
+        graph.router,
         entities.of_documents,
         memories.router,
         events.router,
         entities.router,
         namespaces.router,
+        erasures.router,
         admin.of_askers,
         admin.router,
         health.router,

@@ -25,6 +25,8 @@ log = structlog.get_logger()
 
 #: The only paths that answer without a key.
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+#: Key of the scope's state, set on what an MCP tool asks: its own call was counted. No header can set it.
+WITHIN_MCP: Final = "within_mcp"
 #: Key of the scope's state under which a route leaves fields for the log line.
 LOG_FIELDS: Final = "log_fields"
 #: Key of the scope's state: what the audit log says of a request that is refused, unless with a plain 403.

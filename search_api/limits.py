@@ -11,7 +11,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from search_api.edge import header, send_problem
+from search_api.edge import WITHIN_MCP, header, send_problem
 from search_api.metrics import ApiMetrics
 from search_api.problems import Problem, ProblemError, unavailable
 from search_api.quotas import Quotas
@@ -29,7 +29,7 @@ class RateLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         principal = scope["state"].get("principal") if scope["type"] == "http" else None
-        if principal is not None:
+        if principal is not None and WITHIN_MCP not in scope["state"]:
             try:
                 self._quotas.take_request(principal)
             except ProblemError as refused:

@@ -33,18 +33,22 @@ from indexers.settings import (
     VaultRoot,
 )
 from indexers.vault.tree import VaultTree
-from search_api.app import create_app
 from search_api.auth import KeyRing
 from search_api.context.service import ContextService
 from search_api.context.settings import ContextSettings
 from search_api.documents import Documents
+from search_api.documents_graph import DocumentGraph
 from search_api.entities.curating import Curation
 from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
 from search_api.entities.walking import Walks
+from search_api.erasure.files import FileCount
+from search_api.erasure.receipt import KEY_LABEL
+from search_api.erasure.service import Erasures
 from search_api.identity.secret import SECRET_FILE, InstallationSecret
 from search_api.identity.settings import OidcSettings
 from search_api.identity.wiring import IdentityParts, opened_identity
+from search_api.mcp.settings import McpSettings
 from search_api.memories.writing import Memories
 from search_api.metrics import ApiMetrics
 from search_api.quotas import Quotas
@@ -53,6 +57,7 @@ from search_api.retrieval.pipeline import Retrieval
 from search_api.retrieval.query_vectors import QueryVectors
 from search_api.retrieval.recall import Recall
 from search_api.retrieval.service import SearchService
+from search_api.served import served
 from search_api.services import Readiness, Services
 from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
 from streams.producer import EventProducer
@@ -88,12 +93,13 @@ class ServeSettings:
     search: SearchSettings
     keys_file: Path
     context: ContextSettings = field(default_factory=ContextSettings)
-    #: Vaults of the namespaces without a root of their own; None: there are none.
-    memories: Path | None = None
     limits: LimitsSettings = field(default_factory=LimitsSettings)
     oidc: OidcSettings = field(default_factory=OidcSettings)
     #: None: that of the file beside the key file, made where it is missing.
     secret: InstallationSecret | None = None
+    #: Vaults of the namespaces without a root of their own; None: there are none.
+    memories: Path | None = None
+    mcp: McpSettings = field(default_factory=McpSettings)
 
 
 def serve(settings: ServeSettings) -> None:
@@ -123,8 +129,10 @@ async def _serve(settings: ServeSettings) -> None:
     registry = CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)
-    async with opened(settings, embedder=embedder, metrics=ApiMetrics(registry)) as (services, gate):
-        app = create_app(services, keys=keys, settings=settings.api)
+    async with (
+        opened(settings, embedder=embedder, metrics=ApiMetrics(registry)) as (services, gate),
+        served(services, keys=keys, api=settings.api, mcp=settings.mcp) as app,
+    ):
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
@@ -164,6 +172,7 @@ class _Held:
     model: Executor
     files: Executor
     identity: IdentityParts
+    secret: InstallationSecret
     vaults: VaultTree
 
 
@@ -196,7 +205,9 @@ async def opened(
                 limits=settings.limits,
                 ttl_seconds=settings.api.key_cache_seconds,
             ) as identity:
-                held = _Held(model=model_threads, files=file_threads, identity=identity, vaults=vaults)
+                held = _Held(
+                    model=model_threads, files=file_threads, identity=identity, secret=secret, vaults=vaults
+                )
                 yield _services(settings, gate, producer, embedder, library, held, metrics), gate
         finally:
             await producer.stop()
@@ -261,10 +272,20 @@ def _services(
             metrics=metrics,
         ),
         documents=Documents(gate, library),
+        graph=DocumentGraph(gate, metrics),
         entities=Entities(gate),
         walks=Walks(gate),
         curation=Curation(gate, producer, topics, VersionClock()),
         labelling=Labelling(gate, producer, topics, model_id=identify_extractor(settings.extractor)),
+        erasures=Erasures(
+            gate=gate,
+            producer=producer,
+            topics=topics,
+            clock=VersionClock(),
+            count_files=FileCount(held.vaults),
+            key=held.secret.derive(KEY_LABEL),
+            audit=held.identity.audit,
+        ),
         identity=held.identity,
         quotas=quotas,
         memories=memories,

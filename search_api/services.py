@@ -13,10 +13,12 @@ from indexers.opensearch.rows import Index
 from indexers.ports import Embedder
 from search_api.context.service import ContextService
 from search_api.documents import Documents
+from search_api.documents_graph import DocumentGraph
 from search_api.entities.curating import Curation
 from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
 from search_api.entities.walking import Walks
+from search_api.erasure.service import Erasures
 from search_api.identity.audit import Audit
 from search_api.identity.wiring import IdentityParts
 from search_api.memories.writing import Memories
@@ -60,10 +62,12 @@ class Services:
     search: SearchService
     context: ContextService
     documents: Documents
+    graph: DocumentGraph
     entities: Entities
     walks: Walks
     curation: Curation
     labelling: Labelling
+    erasures: Erasures
     quotas: Quotas
     memories: Memories
     identity: IdentityParts

@@ -22,7 +22,7 @@ from streams.connect import (
     start_client,
 )
 from streams.settings import KafkaSettings
-from streams.topics import Topics
+from streams.topics import SEGMENT_MS, Topics
 
 _CREATE_SECONDS: Final = 30.0
 _log = structlog.get_logger("hopline.streams.admin")
@@ -123,6 +123,7 @@ def _configuration(connection: KafkaConnection, topics: Topics, name: str) -> di
     return {
         "cleanup.policy": "delete",
         "retention.ms": str(topics.retention_ms[name]),
+        "segment.ms": str(SEGMENT_MS),
         "max.message.bytes": str(limit * DEAD_LETTER_FACTOR if name.endswith(DEAD_LETTERS_SUFFIX) else limit),
     }
 

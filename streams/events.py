@@ -131,6 +131,8 @@ class DocumentChanged(PathEvent, frozen=True, kw_only=True):
     #: needs tells of its document anew.
     facts: DocumentFacts = DocumentFacts()
     text: str | None = None
+    #: Of a deletion: for good, with all that curators said of names that nothing else mentions.
+    erased: bool = False
     #: Event ids of the memory writes that this version carries out, of those that are followed.
     tracks: list[str] = []
     #: Document ids, the other side of a rename.
@@ -160,6 +162,8 @@ class MentionsExtracted(PathEvent, frozen=True, kw_only=True):
     doc_id: str
     label: str
     mentions: list[ExtractedMention] = []
+    #: See `DocumentChanged`.
+    erased: bool = False
     #: As in `DocumentChanged`.
     tracks: list[str] = []
 

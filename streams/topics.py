@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 DAY_MS = 24 * 60 * 60 * 1000
+#: A segment is closed after it, so that its oldest record doesn't wait a week for the newest to expire.
+SEGMENT_MS = DAY_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,11 @@ class Topics:
             "extract": (self.documents, self.extract_requests),
             "link": (self.mentions,),
         }[agent]
+
+    @property
+    def text_kept_ms(self) -> int:
+        """So long after it was written a record may stand in a log: retention, then the age of its segment."""
+        return max(self.retention_ms.values()) + SEGMENT_MS
 
     @property
     def retention_ms(self) -> dict[str, int]:

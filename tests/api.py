@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import os
+import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 import msgspec
+import uvicorn
 from prometheus_client import CollectorRegistry
+from starlette.types import ASGIApp
 
 from indexers import planning
 from indexers.domain import links
@@ -31,15 +35,18 @@ from indexers.settings import (
     VaultRoot,
 )
 from indexers.vault.local import LocalVaultFiles
-from search_api.app import create_app
 from search_api.auth import KeyRing
 from search_api.context.settings import ContextSettings
+from search_api.identity.settings import OidcSettings
 from search_api.keys import store_key
+from search_api.mcp.settings import McpSettings
 from search_api.metrics import ApiMetrics
 from search_api.serve import ServeSettings, opened
-from search_api.settings import ApiSettings, SearchSettings
+from search_api.served import served
+from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
 from streams.settings import KafkaSettings
 
+T = TypeVar("T")
 #: Nothing listens there: for what needs no broker.
 NO_BROKER = "127.0.0.1:9"
 INDEXED_AT = "2026-11-30T00:00:00Z"
@@ -78,6 +85,7 @@ class Service:
     gate: Gate
     http: httpx2.AsyncClient
     metrics: ApiMetrics
+    app: ASGIApp
     ids: dict[tuple[str, str], str] = field(default_factory=dict)
 
     async def post(self, who: Principal, body: Any) -> httpx2.Response:
@@ -118,6 +126,9 @@ async def running_service(
     api: ApiSettings | None = None,
     search: SearchSettings | None = None,
     context: ContextSettings | None = None,
+    mcp: McpSettings | None = None,
+    limits: LimitsSettings | None = None,
+    oidc: OidcSettings | None = None,
     prefix: str | None = None,
     kafka_servers: str = NO_BROKER,
     memories: Path | None = None,
@@ -140,6 +151,9 @@ async def running_service(
         api=api or ApiSettings(),
         search=search or SearchSettings(),
         context=context or ContextSettings(),
+        mcp=mcp or McpSettings(enabled=False),
+        limits=limits or LimitsSettings(),
+        oidc=oidc or OidcSettings(),
         keys_file=keys_file,
         memories=memories,
     )
@@ -149,16 +163,57 @@ async def running_service(
         await gate.ensure_indices(
             dimension=model.dimension, pair_id=model.pair_id, cosine_floor=model.cosine_floor
         )
-        app = create_app(services, keys=KeyRing(keys_file), settings=settings.api)
-        transport = httpx2.ASGITransport(app)
         try:
-            async with httpx2.AsyncClient(transport=transport, base_url="http://hopline") as http:
-                service = Service(gate=gate, http=http, metrics=metrics)
+            async with (
+                in_one_task(
+                    served(services, keys=KeyRing(keys_file), api=settings.api, mcp=settings.mcp)
+                ) as app,
+                httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://hopline") as http,
+            ):
+                service = Service(gate=gate, http=http, metrics=metrics, app=app)
                 await service.index(*vaults)
                 yield service
         finally:
             if not keep:
                 await gate.drop_indices()
+
+
+@contextlib.asynccontextmanager
+async def in_one_task(opening: contextlib.AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
+    """A fixture is set up in one task and torn down in another, which task groups don't stand."""
+    values: list[T] = []
+    opened, over = asyncio.Event(), asyncio.Event()
+
+    async def hold() -> None:
+        try:
+            async with opening as value:
+                values.append(value)
+                opened.set()
+                await over.wait()
+        finally:
+            opened.set()
+
+    holding = asyncio.create_task(hold())
+    await opened.wait()
+    try:
+        if values:
+            yield values[0]
+    finally:
+        over.set()
+        await holding
+
+
+@contextlib.asynccontextmanager
+async def over_uvicorn(app: ASGIApp) -> AsyncIterator[str]:
+    """Address of the application behind a real server, as `hopline api` has it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None, access_log=False))
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            await serving
 
 
 async def rewrite_documents(

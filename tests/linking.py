@@ -117,9 +117,12 @@ class LinkRig:
             for label, found in names.items()
         ]
 
-    async def gone(self, path: str, *labels: str, home: Namespace | None = None) -> list[Record]:
+    async def gone(
+        self, path: str, *labels: str, home: Namespace | None = None, erased: bool = False
+    ) -> list[Record]:
         version = await self.stored(path, deleted=True, home=home)
-        return [self.told(path, label, version=version, kind="deleted", home=home) for label in labels]
+        more = {"kind": "deleted", "erased": erased}
+        return [self.told(path, label, version=version, home=home, **more) for label in labels]
 
     def command(self, kind: CurationKind, label: str, *names: str, **more: Any) -> Record:
         """By the keeper of the namespace, about names as people write them."""
@@ -203,7 +206,8 @@ class LinkRig:
 
     def journal(self, root: VaultRoot | None = None) -> list[bytes]:
         path = (root or self.config.roots[0]).path / ".hopline/curation.jsonl"
-        return path.read_bytes().splitlines() if path.exists() else []
+        lines = path.read_bytes().splitlines() if path.exists() else []
+        return [line for line in lines if line.strip()]
 
 
 @contextlib.asynccontextmanager

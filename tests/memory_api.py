@@ -16,6 +16,7 @@ from indexers.domain.identity import AgentId, Namespace, Principal, Role, Scope
 from indexers.opensearch.rows import REBUILT, Index
 from indexers.settings import VaultRoot
 from indexers.vault.tree import VaultTree
+from search_api.mcp.settings import McpSettings
 from search_api.settings import ApiSettings
 from streams.batch import Record
 from tests.agents import Rig, agent_config, opened_rig, vault_root
@@ -132,7 +133,11 @@ class MemoryService:
 
 @contextlib.asynccontextmanager
 async def memory_service(
-    stack: Stack, folder: Path, *, principals: Sequence[Principal] = (ADA, BOB, READER, ADMIN, EVE)
+    stack: Stack,
+    folder: Path,
+    *,
+    principals: Sequence[Principal] = (ADA, BOB, READER, ADMIN, EVE),
+    mcp: McpSettings | None = None,
 ) -> AsyncIterator[MemoryService]:
     """One root of the settings, which is of tenant `acme` and agent `owner`; everybody else's is the tree."""
     tree = folder / "memories"
@@ -150,6 +155,7 @@ async def memory_service(
             prefix=prefix,
             kafka_servers=stack.kafka_servers,
             memories=tree,
+            mcp=mcp,
             keep=True,
         ) as service,
     ):

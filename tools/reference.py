@@ -1,4 +1,4 @@
-"""Writes the generated pages of docs/reference from the code: settings, metrics, commands, routes.
+"""Writes the generated pages of docs/reference from the code: settings, metrics, commands, routes, MCP tools.
 
 python -m tools.reference           write
 python -m tools.reference --check   exit 1 when a page differs from the code (part of the tests)
@@ -211,11 +211,89 @@ def body_rows(document: dict[str, Any], route: dict[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
+def mcp_page() -> str:
+    lines = [
+        "# MCP tools\n\n" + NOTE,
+        "`hopline mcp` serves them on standard input and output, the query service at `/mcp`",
+        "([how to connect an agent](../how-to/connect-agents.md)). Each asks the [routes](routes.md) with the",
+        "caller's key.\n",
+    ]
+    tools, templates = mcp_tools()
+    for tool in tools:
+        hints = tool.annotations.model_dump(exclude_none=True, by_alias=True)
+        lines += [
+            f"## `{tool.name}`\n",
+            f"{tool.description}\n",
+            ", ".join(f"`{name}: {json.dumps(value)}`" for name, value in hints.items()) + "\n",
+            "| argument | default | meaning |\n| --- | --- | --- |",
+            *schema_rows(tool.input_schema),
+            "",
+            "| answer | meaning |\n| --- | --- |",
+            *answer_rows(tool.output_schema),
+            "",
+        ]
+    lines += ["## Resources\n", "| address | what |\n| --- | --- |"]
+    lines += [f"| `{t.uri_template}` | {t.description} (`{t.mime_type}`) |" for t in templates]
+    return "\n".join(lines) + "\n"
+
+
+def mcp_tools() -> tuple[list[Any], list[Any]]:
+    """Tools and templates of resources, as clients are told them."""
+    import asyncio
+
+    import httpx2
+
+    from search_api.mcp.rest import Rest
+    from search_api.mcp.server import build_server
+
+    async def told() -> tuple[list[Any], list[Any]]:
+        async with httpx2.AsyncClient() as http:
+            server = build_server(Rest(http, lambda _: {}), version="")
+            return await server.list_tools(), await server.list_resource_templates()
+
+    return asyncio.run(told())
+
+
+def schema_rows(schema: dict[str, Any]) -> list[str]:
+    required = set(schema.get("required", ()))
+    return [
+        f"| `{name}` | {_default(info, required=name in required)} | {_cell(info.get('description', ''))} |"
+        for name, info in schema["properties"].items()
+    ]
+
+
+def answer_rows(schema: dict[str, Any]) -> list[str]:
+    """Fields of the answer, and of the objects in its lists."""
+    rows: list[str] = []
+
+    def walk_fields(part: dict[str, Any], prefix: str) -> None:
+        for name, info in part.get("properties", {}).items():
+            rows.append(f"| `{prefix}{name}` | {_cell(info.get('description', ''))} |")
+            inner = info.get("items", info)
+            if (ref := inner.get("$ref")) is not None:
+                mark = "[]" if "items" in info else ""
+                walk_fields(schema["$defs"][ref.rsplit("/", 1)[-1]], f"{prefix}{name}{mark}.")
+
+    walk_fields(schema, "")
+    return rows
+
+
+def _default(info: dict[str, Any], *, required: bool) -> str:
+    if required:
+        return "required"
+    return "–" if info.get("default") is None else f"`{json.dumps(info['default'])}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
 PAGE_WRITERS: dict[str, Callable[[], str]] = {
     "settings.md": settings_page,
     "metrics.md": metrics_page,
     "commands.md": commands_page,
     "routes.md": routes_page,
+    "mcp.md": mcp_page,
 }
 
 

@@ -35,6 +35,7 @@ def api_command() -> None:
             limits=settings.limits,
             oidc=settings.oidc,
             secret=installation_secret(settings),
+            mcp=settings.mcp,
             keys_file=settings.keys_file,
             memories=settings.memory_tree,
         )

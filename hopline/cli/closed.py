@@ -22,6 +22,21 @@ def known_scopes(values: list[str] | None) -> list[str] | None:
     return _known(values, tuple(scope.value for scope in Scope))
 
 
+def known_scope(value: str | None) -> str | None:
+    known_scopes(None if value is None else [value])
+    return value
+
+
+def known_state(value: str | None) -> str | None:
+    """Of an event, what can be waited for."""
+    from typing import get_args
+
+    from hopline.memory_answers import Milestone
+
+    _known(None if value is None else [value], get_args(Milestone))
+    return value
+
+
 def _known(values: list[str] | None, known: tuple[str, ...]) -> list[str] | None:
     for value in values or ():
         if value not in known:

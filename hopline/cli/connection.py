@@ -11,6 +11,7 @@ import stamina
 
 from hopline.calls import NotFound
 from hopline.client import HoplineClient
+from hopline.service_address import admin_key, api_url
 from hopline.settings import Settings, load_settings
 from indexers.errors import HoplineError, WrongUsage
 from indexers.settings import VaultRoot
@@ -23,6 +24,17 @@ def connected() -> Iterator[tuple[HoplineClient, Settings]]:
     stamina.instrumentation.set_on_retry_hooks(())
     with HoplineClient.from_settings(settings) as client:
         yield client, settings
+
+
+@contextmanager
+def administering() -> Iterator[HoplineClient]:
+    """With the key that may most: HOPLINE_API_KEY, else the local operator's.
+
+    Nothing is asked twice by itself: a key whose answer got lost would be a key that nobody has.
+    """
+    settings = load_settings()
+    with HoplineClient(api_url(settings), admin_key(settings), attempts=1) as client:
+        yield client
 
 
 def resolve(client: HoplineClient, settings: Settings, document: str) -> str:

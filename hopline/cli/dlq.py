@@ -24,6 +24,8 @@ Tenant = Annotated[str | None, typer.Option("--tenant", help="Only letters of th
 Agent = Annotated[str | None, typer.Option("--agent", help="Only letters of this agent.")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON, for programs.")]
 
+_STORE_TRIES = 5
+
 app = typer.Typer(
     help="Dead letters: records that no retry could mend. Kept for 30 days.", no_args_is_help=True
 )
@@ -145,12 +147,23 @@ def _wanted(reason: str | None = None, tenant: str | None = None, agent: str | N
     return LetterFilter(error_class=reason, tenant_id=tenant, agent=agent)
 
 
-def _read(wanted: LetterFilter) -> AsyncIterator[DeadLetter]:
+async def _read(wanted: LetterFilter) -> AsyncIterator[DeadLetter]:
+    """Without those of documents that were erased: the log still has them, nobody is shown them."""
+    from indexers.opensearch.open import gate_at
+    from indexers.opensearch.retry import RetryPolicy
     from streams.dlq import read_letters
+    from streams.fences import without_erased
     from streams.topics import Topics
 
     settings = _settings()
-    return read_letters(settings.kafka, settings.kafka_servers, Topics(settings.prefix), wanted)
+    retry = RetryPolicy(attempts=_STORE_TRIES)
+    gate = gate_at(settings.opensearch_url, settings.opensearch, prefix=settings.prefix, retry=retry)
+    letters = read_letters(settings.kafka, settings.kafka_servers, Topics(settings.prefix), wanted)
+    try:
+        async for letter in without_erased(gate, letters):
+            yield letter
+    finally:
+        await gate.close()
 
 
 def _newest_first(wanted: LetterFilter) -> list[DeadLetter]:

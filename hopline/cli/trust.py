@@ -1,4 +1,4 @@
-"""`hopline verify`, `hopline rebuild`, `hopline write`: is the index what the vault says, and make it so."""
+"""`hopline verify`, `hopline rebuild`: is the index what the vault says, and make it so."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hopline.cli.closed import known_type
 from hopline.cli.terminal import visible
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 def register(app: typer.Typer) -> None:
     app.command()(verify)
     app.command()(rebuild)
-    app.command()(write)
 
 
 def verify(
@@ -94,41 +92,6 @@ def rebuild(
     raise typer.Exit(0 if clean else EXIT_FINDINGS)
 
 
-def write(  # noqa: PLR0913 - one argument per option
-    text: Annotated[str | None, typer.Argument(help="The memory; default: standard input.")] = None,
-    *,
-    title: Annotated[str | None, typer.Option("--title", help="Title; also names the file.")] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="May be given again.")] = None,
-    category: Annotated[str | None, typer.Option("--category", help="Category.")] = None,
-    doc_type: Annotated[
-        str,
-        typer.Option("--type", callback=known_type, help="memory, note, context, skill or session_summary."),
-    ] = "memory",
-    source: Annotated[str, typer.Option("--source", help="Where it comes from; ranked.")] = "memory_tool",
-    root: Annotated[
-        str | None, typer.Option("--root", help="Vault to write to; needed where there are several.")
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Write a small memory: it becomes a file of the vault and is searchable a moment later."""
-    from hopline.cli.standard import read_text
-    from hopline.settings import load_settings
-    from indexers.vault.roots import only_root
-    from streams.logs import quiet_logging
-
-    settings = load_settings()
-    quiet_logging()
-    chosen = only_root(settings.vaults, root)
-    content = read_text() if text is None else text
-    fields = {"title": title, "tags": tag or [], "category": category, "doc_type": doc_type, "source": source}
-    done = asyncio.run(_write(settings, chosen, content, fields))
-    typer.echo(
-        json.dumps(done, ensure_ascii=False)
-        if as_json
-        else visible(f"{done['path']}: searchable in a moment")
-    )
-
-
 async def _verify(
     settings: Settings, roots: tuple[VaultRoot, ...], *, digest: bool
 ) -> tuple[list[VerifyReport], dict[str, str]]:
@@ -161,32 +124,6 @@ async def _rebuild(
     async with open_rebuilder(config, _say) as rebuilder:
         sent = await rebuilder.run(roots, everything=everything)
         return sent, await verify_roots(config, rebuilder.gate, roots, say=_say)
-
-
-async def _write(settings: Settings, root: VaultRoot, content: str, fields: dict[str, Any]) -> dict[str, str]:
-    from indexers.errors import ConfigurationError
-    from streams.connect import KafkaConnection
-    from streams.events import encode
-    from streams.memory import memory_write
-    from streams.producer import EventProducer, OutgoingRecord
-    from streams.topics import Topics
-    from streams.versions import VersionClock
-
-    event = memory_write(root.namespace, content, version=VersionClock().next(), **fields)
-    record = OutgoingRecord(
-        topic=Topics(settings.prefix).memory_writes, key=event.document.record_key, value=encode(event)
-    )
-    connection = KafkaConnection(servers=settings.kafka_servers, settings=settings.kafka)
-    size, most = len(record.key or b"") + len(record.value or b""), connection.max_record_bytes(record.topic)
-    if size > most:
-        msg = (
-            f"the memory is {size:,} bytes, and a record holds {most:,} (HOPLINE_KAFKA__MAX_MESSAGE_BYTES): "
-            f"make it a file, `hopline write-file PATH < FILE`"
-        )
-        raise ConfigurationError(msg)
-    async with EventProducer(settings.kafka, settings.kafka_servers) as producer:
-        await producer.send_all([record])
-    return {"event_id": event.event_id, "doc_id": event.document.doc_id, "path": event.path}
 
 
 def _say(line: str) -> None:

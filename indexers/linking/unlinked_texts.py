@@ -43,6 +43,11 @@ class SaidTexts:
             _, gone = self._kept.popitem(last=False)
             self._bytes -= _size(gone)
 
+    def drop(self, doc_id: str) -> None:
+        """All texts of the document."""
+        for key in [key for key in self._kept if key[0] == doc_id]:
+            self._bytes -= _size(self._kept.pop(key))
+
     def find(self, doc_id: str, content_hash: str) -> SaidText | None:
         key = (doc_id, content_hash)
         if key in self._kept:

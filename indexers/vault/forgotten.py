@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -17,21 +18,38 @@ from indexers.vault.journal import FOLDER
 FORGOTTEN: Final = f"{FOLDER}/forgotten"
 #: Equal names kept side by side; one more replaces the last.
 _COPIES: Final = 100
-_NAME_MAX: Final = 255
 
 
-def set_aside(root: str, vault_path: str) -> str:
-    """The new path below the vault. Raises FileNotFoundError, and NotADirectoryError where a folder is none."""
+def set_aside(root: str, vault_path: str, path: str) -> str:
+    """The new path below the vault, spelled like `path`. Raises FileNotFoundError, NotADirectoryError for no folder."""
     source = Path(root, vault_path)
-    *folders, name = vault_path.split("/")
+    target = _free_place(Path(root), path)
     folder = Path(root)
-    for segment in (*FORGOTTEN.split("/"), *folders):
+    for segment in target.relative_to(root).parent.parts:
         folder = _real_folder(folder / segment)
-    target = folder / _free_name(folder, name)
     source.rename(target)
     _sync(folder)
     _sync(source.parent)
     return str(target.relative_to(root))
+
+
+def set_aside_copies(root: str, path: str) -> list[Path]:
+    """The note's copies that are set aside now. `root` is resolved: what a symlink leads to is none of ours."""
+    found = []
+    for place in _places(Path(root), path):
+        if not os.path.lexists(place):
+            break
+        found.append(place)
+    return [place for place in found if os.path.realpath(place.parent) == str(place.parent)]
+
+
+def remove_copies(root: str, path: str) -> int:
+    """Delete them for good; how many."""
+    found = set_aside_copies(root, path)
+    for place in found:
+        place.unlink()
+        _sync(place.parent)
+    return len(found)
 
 
 def remove(root: str, vault_path: str) -> None:
@@ -41,16 +59,17 @@ def remove(root: str, vault_path: str) -> None:
     _sync(source.parent)
 
 
-def _free_name(folder: Path, name: str) -> str:
-    stem, dot, suffix = name.rpartition(".")
-    free = name
-    for copy in range(2, _COPIES):
-        if not os.path.lexists(folder / free):
+def _free_place(root: Path, path: str) -> Path:
+    for place in _places(root, path):
+        if not os.path.lexists(place):
             break
-        end = f" ({copy}){dot}{suffix}"
-        room = _NAME_MAX - len(end.encode())
-        free = stem.encode()[:room].decode("utf-8", "ignore") + end
-    return free
+    return place
+
+
+def _places(root: Path, path: str) -> Iterator[Path]:
+    """`.hopline/forgotten/<path>`, then `.hopline/forgotten.2/<path>` and so on: none is another note's."""
+    for copy in range(1, _COPIES + 1):
+        yield root / (FORGOTTEN if copy == 1 else f"{FORGOTTEN}.{copy}") / path
 
 
 def _real_folder(folder: Path) -> Path:

@@ -1,7 +1,8 @@
 """JSON lines under `.hopline/` of a vault: what its notes can't tell and a rebuild must know. Blocking.
 
-Append-only, each line with an `event_id`, on the disk before `append` returns. The piece that a crash left of a last
-line is cut off: nobody was told that it stands, so its event comes again. No piece of a JSON object is one.
+Append-only but for erasures, each line with an `event_id`, on the disk before `append` returns. The piece that a
+crash left of a last line is cut off: nobody was told that it stands, so its event comes again. No piece of a JSON
+object is one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -47,6 +48,25 @@ class Journal:
         if fresh:
             _sync_folder(self.folder)
         return len(added)
+
+    def blank(self, is_unwanted: Callable[[bytes], bool]) -> int:
+        """Overwrite the lines with spaces where they stand; how many. Raises OSError; no file: 0.
+
+        In place, because others hold the file open to append to it, and because the bytes shall be gone from the disk.
+        """
+        try:
+            file = self._opened(os.O_RDWR)
+        except FileNotFoundError:
+            return 0
+        blanked = 0
+        with file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            for start, line in _places_of(file.fileno()):
+                if line.strip() and is_unwanted(line):
+                    _overwrite(file.fileno(), b" " * len(line), start)
+                    blanked += 1
+            os.fsync(file.fileno())
+        return blanked
 
     def lines(self) -> Iterator[bytes]:
         """Whole lines in the order written; nothing where there is no file. Raises OSError."""
@@ -104,6 +124,25 @@ def _lines_of(handle: int) -> Iterator[bytes]:
         yield from (line for line in whole if line.strip())
     if _id_of(rest) is not None:
         yield rest
+
+
+def _places_of(handle: int) -> Iterator[tuple[int, bytes]]:
+    """Offset and bytes of every line, without its break."""
+    rest, start, at = b"", 0, 0
+    while piece := os.pread(handle, _STEP_BYTES, at):
+        at += len(piece)
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            yield start, line
+            start += len(line) + 1
+    if rest:
+        yield start, rest
+
+
+def _overwrite(handle: int, data: bytes, at: int) -> None:
+    done = 0
+    while done < len(data):
+        done += os.pwrite(handle, data[done:], at + done)
 
 
 def _ids(lines: Iterator[bytes]) -> set[str]:

@@ -15,7 +15,7 @@ from indexers.domain.identity import normalise_path
 from indexers.errors import VaultUnavailable
 from indexers.ports import FileEntry, VaultListing, VaultProblem
 from indexers.vault.direct import open_directly
-from indexers.vault.forgotten import remove, set_aside
+from indexers.vault.forgotten import remove, remove_copies, set_aside, set_aside_copies
 from indexers.vault.ignore import is_note
 from indexers.vault.walk import Walk, is_inside, join, look, nfc, spelling_order
 
@@ -117,7 +117,13 @@ class LocalVaultFiles:
 
     def set_aside(self, path: str) -> str:
         root, entry = self._resolved_root(), self.entry(path)
-        return set_aside(root, entry.vault_path)
+        return set_aside(root, entry.vault_path, entry.path)
+
+    def set_aside_copies(self, path: str) -> int:
+        return len(set_aside_copies(self._resolved_root(), normalise_path(path)))
+
+    def remove_copies(self, path: str) -> int:
+        return remove_copies(self._resolved_root(), normalise_path(path))
 
     def remove(self, path: str) -> None:
         root, entry = self._resolved_root(), self.entry(path)

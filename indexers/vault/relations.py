@@ -55,6 +55,15 @@ class RelationJournal:
         """Number of lines that are new. Raises OSError."""
         return self._journal.append({one.event_id: _encoder.encode(one) for one in statements})
 
+    def erase(self, path: str) -> int:
+        """Statements that cite this document, overwritten; how many. Raises OSError."""
+
+        def cites(line: bytes) -> bool:
+            statement = _statement(line)
+            return statement is not None and statement.document == self._root.namespace.document(path)
+
+        return self._journal.blank(cites)
+
     def _look(self) -> _Stamp:
         try:
             info = os.lstat(self._journal.path)

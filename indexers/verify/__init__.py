@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from indexers.bookkeeping import ERASED
 from indexers.domain.identity import DocumentId, EntityNamespace, Namespace, Principal
 from indexers.errors import VaultUnavailable
 from indexers.linking.targets import resolve_rows
@@ -153,11 +154,13 @@ class Verifier:
 
     async def _documents(self, report: VerifyReport) -> None:
         """From the rows back: each living document must have its file, under the id that its path gives."""
-        async for rows in self._scan(Index.DOCUMENTS, ("doc_id", "path", "deleted")):
+        async for rows in self._scan(Index.DOCUMENTS, ("doc_id", "path", "deleted", "no_vector_reason")):
             for row in rows:
                 path, deleted = row.source["path"], row.source["deleted"]
                 report.tombstones += deleted
                 report.documents += not deleted
+                if deleted and row.source["no_vector_reason"] == ERASED and path == row.row_id:
+                    continue  # nobody knows the path any more
                 if row.row_id != self.namespace.document(path).doc_id or row.row_id != row.source["doc_id"]:
                     report.add("duplicate_row", path, f"document row {row.row_id} is not the path's own")
                 elif not deleted and not await asyncio.to_thread(self._has_file, path):

@@ -42,14 +42,22 @@ class GraphReader:
         """At most `rules.depth` round trips, none for what no part that is on would use."""
         expansion = _Expansion(principal, seeds, rules)
         for hop in range(1, rules.depth + 1):
-            if not await self._hop(expansion, first=hop == 1, last=hop == rules.depth):
+            if not await self._ask(expansion, expansion.searches(first=hop == 1, last=hop == rules.depth)):
                 break
         let_go_later(expansion)
         return expansion.growth.subgraph()
 
-    async def _hop(self, expansion: _Expansion, *, first: bool, last: bool) -> bool:
+    async def around(self, principal: Principal, seeds: Seeds, rules: GraphRules) -> Subgraph:
+        """Every hop whole, also the last: one round trip more than `rules.depth`, none for what isn't there."""
+        expansion = _Expansion(principal, seeds, rules)
+        for hop in range(1, rules.depth + 1):
+            if not await self._ask(expansion, expansion.searches(first=hop == 1, last=False)):
+                break
+        await self._ask(expansion, expansion.closing())
+        return expansion.growth.subgraph()
+
+    async def _ask(self, expansion: _Expansion, asked: Sequence[_Asked]) -> bool:
         """False: there was nothing to ask."""
-        asked = expansion.searches(first=first, last=last)
         if not asked:
             return False
         pages = await self._gate.search_many([search for search, _ in asked])
@@ -91,27 +99,24 @@ class _Expansion:
             asked.append(self._rows(missing))
         return asked
 
+    def closing(self) -> list[_Asked]:
+        """What the last hop found and didn't read: rows of names (without one a name is none), likenesses, turns."""
+        names = self.growth.waiting_names()
+        asked = [self._name_rows(Frontier(documents=(), names=names), ())] if names else []
+        return asked + self._of_rows()
+
     def _links(self, frontier: Frontier) -> list[_Asked]:
         def take(rows: Sequence[LinkColumns]) -> None:
             self.growth.take_links(rows, frontier)
 
         documents = frontier.documents
+        of = queries.links_from_body(documents, self._rules)
+        to = queries.links_to_body(documents, self._rules)
+        # Of one document alone any part of the links to it is fair.
+        several = len(documents) > 1
         return [
-            self._search(
-                Index.LINKS,
-                queries.links_from_body(documents, self._rules),
-                LinkColumnsHit,
-                take,
-                cap="links_page",
-            ),
-            self._search(
-                Index.LINKS,
-                queries.links_to_body(documents, self._rules),
-                LinkColumnsHit,
-                take,
-                cap="links_page",
-                whole=True,
-            ),
+            self._search(Index.LINKS, of, LinkColumnsHit, take, cap="links_page"),
+            self._search(Index.LINKS, to, LinkColumnsHit, take, cap="links_page", whole=several),
         ]
 
     def _names(self, frontier: Frontier, *, first: bool, last: bool) -> list[_Asked]:

@@ -76,6 +76,13 @@ class Growth:
         self._expanded.update(frontier.documents, frontier.names)
         return frontier
 
+    def waiting_names(self) -> tuple[str, ...]:
+        """The strongest names that no frontier had yet, the other ends of relations among them."""
+        self._spread()
+        self._spread_once()
+        waiting = [(-s, n) for n, s in self._strength.items() if is_name(n) and n not in self._expanded]
+        return tuple(node for strength, node in sorted(waiting)[: self._rules.names_max] if strength < 0)
+
     def name_ids(self, names: Iterable[str]) -> list[str]:
         """Ids of these nodes' names in any namespace, as far as rows told them."""
         asked = set(names)

@@ -46,12 +46,13 @@ def links_from_body(doc_ids: Sequence[str], rules: GraphRules) -> dict[str, Any]
 
 
 def links_to_body(doc_ids: Sequence[str], rules: GraphRules) -> dict[str, Any]:
-    """Links to these documents; read with `whole_nodes`."""
-    return {
+    """Links to these documents; of several read with `whole_nodes`, of one the first ones."""
+    body = {
         "query": _any_of(one_by_one("to_doc_id", doc_ids)),
         "size": rules.links_page + 1,
         **columns.LINKS,
     }
+    return body if len(doc_ids) > 1 else {**body, "sort": [_SCORE, "from_doc_id", "link_type"]}
 
 
 def whole_nodes(hits: Sequence[SearchHit], size: int) -> Sequence[SearchHit]:

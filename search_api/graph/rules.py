@@ -33,7 +33,7 @@ class GraphRules:
     #: Of one name: documents that say it, most certain first.
     documents_per_name: int = 10
     #: What more documents link to is a hub: of the links to it only those of documents already known are walked.
-    #: 0: only what doesn't fit on a page; of the others the first `links_to_max` are walked.
+    #: 0: only what doesn't fit on a page beside others; of the rest the first `links_to_max` are walked.
     hub_links: int = 60
 
     # Weights of edges, 0..1

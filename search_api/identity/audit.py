@@ -26,7 +26,7 @@ from streams.events import new_event_id, now_iso
 log = structlog.get_logger()
 
 KIND: Final = "audit"
-_QUEUE_MAX: Final = 10_000
+QUEUE_MAX: Final = 10_000
 _BATCH_ROWS: Final = 500
 _CLOSE_SECONDS: Final = 3.0
 
@@ -106,6 +106,11 @@ class Audit:
             )
             self._take(entry)
 
+    @property
+    def waiting(self) -> tuple[AuditEntry, ...]:
+        """What isn't in the store yet."""
+        return tuple(self._waiting)
+
     async def run(self) -> None:
         """Until cancelled. What the store can't take now is tried again for as long as the queue holds it."""
         attempt = 0
@@ -132,7 +137,7 @@ class Audit:
 
     def _take(self, entry: AuditEntry) -> None:
         log.info("audit", **msgspec.structs.asdict(entry))
-        if len(self._waiting) >= _QUEUE_MAX:
+        if len(self._waiting) >= QUEUE_MAX:
             self._metrics.audit_entries.labels(outcome="dropped").inc()
             return
         self._waiting.append(entry)

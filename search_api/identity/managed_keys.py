@@ -7,12 +7,16 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
+import structlog
+
 from search_api.identity.key_text import KeyDigester
 from search_api.identity.lookup import CachedLookup
 from search_api.identity.refusals import BUSY, Refused
 from search_api.identity.register import Register
 from search_api.identity.stored import StoredKey
 from search_api.quotas import Bucket
+
+log = structlog.get_logger()
 
 _ENTRIES: Final = 10_000
 #: Look-ups of ids that nobody asked for lately: made-up keys may cost the store so much, and no more.
@@ -73,5 +77,12 @@ class ManagedKeys:
         await self._rows.close()
 
     async def _fetch(self, key_id: str) -> StoredKey | None:
-        found = await self._register.read(key_id)
+        try:
+            found = await self._register.read(key_id)
+            if found is not None:
+                _ = found.value.principal
+        except ValueError as fault:
+            # Written by something else than the admin routes: it opens nothing.
+            log.error("key.unreadable", key_id=key_id, error=str(fault))  # noqa: TRY400 - the text says all
+            return None
         return None if found is None else found.value

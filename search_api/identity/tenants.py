@@ -59,7 +59,12 @@ class Tenants:
         await self._standings.close()
 
     async def _fetch(self, tenant_id: str) -> Standing:
-        found = await self._register.read(tenant_id)
+        try:
+            found = await self._register.read(tenant_id)
+        except ValueError as fault:
+            # Whether it is suspended can't be read: then it is.
+            log.error("tenant.unreadable", tenant=tenant_id, error=str(fault))  # noqa: TRY400 - the text says all
+            return Standing(state="suspended", limits=self._defaults)
         if found is None:
             return self._unregistered
         try:

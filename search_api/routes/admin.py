@@ -8,9 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import AfterValidator
 
-from search_api.identity.audit import Actor
 from search_api.identity.authenticator import Identity
-from search_api.identity.boundary import actor_of
 from search_api.identity.models import (
     AuditAnswer,
     KeyAnswer,
@@ -25,7 +23,7 @@ from search_api.identity.models import (
     known_label,
 )
 from search_api.routes.documents import Cursor
-from search_api.routes.shared import ServicesDep, bearer, problems, require_json
+from search_api.routes.shared import ActorDep, ServicesDep, bearer, problems, require_json
 
 router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[Depends(bearer)])
 of_askers = APIRouter(prefix="/v1", tags=["admin"], dependencies=[Depends(bearer)])
@@ -35,11 +33,6 @@ _NO_STORE = {"cache-control": "no-store"}
 GRACE_MAX_SECONDS = 30 * 86_400
 
 
-async def actor_of_request(request: Request) -> Actor:
-    return actor_of(request.scope)
-
-
-ActorDep = Annotated[Actor, Depends(actor_of_request)]
 KeyId = Annotated[str, Path(max_length=64, description="Id of a key: the part between its underscores.")]
 TenantName = Annotated[
     str,
@@ -142,7 +135,7 @@ async def read_audit(
     return await services.identity.audit_log.read(actor, tenant, cursor=cursor, page_size=page_size)
 
 
-@of_askers.get("/whoami", summary="Who the key makes you", responses=problems(401))
+@of_askers.get("/whoami", summary="Who the key makes you", responses=problems(401, 422))
 async def whoami(request: Request) -> WhoamiAnswer:
     """Tenant, agent, teams and roles."""
     identity: Identity = request.state.identity

@@ -7,11 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Path, Query, Response
 
 from search_api.documents import Unchanged
+from search_api.erasure.models import ErasureAnswer
 from search_api.memories.answers import MemoryAnswer
 from search_api.models import BacklinksAnswer, ContentAnswer, DocumentAnswer, LinksAnswer
 from search_api.problems import ProblemError, invalid_field
 from search_api.routes.memories import IdempotencyHeader, WaitDep
-from search_api.routes.shared import PrincipalDep, ServicesDep, bearer, problems
+from search_api.routes.shared import ActorDep, PrincipalDep, ServicesDep, bearer, problems
 
 router = APIRouter(prefix="/v1/documents/{doc_id}", tags=["documents"], dependencies=[Depends(bearer)])
 
@@ -35,24 +36,29 @@ async def get_document(doc_id: DocId, services: ServicesDep, principal: Principa
     "",
     status_code=202,
     summary="Forget a document",
-    responses=problems(401, 403, 404, 409, 422, 429, 503),
+    responses=problems(401, 403, 404, 409, 422, 429, 503)
+    | {200: {"description": "It is erased, with a receipt.", "model": ErasureAnswer}},
 )
 async def forget(
     doc_id: DocId,
     services: ServicesDep,
-    principal: PrincipalDep,
+    actor: ActorDep,
+    response: Response,
     *,
     erase: Annotated[bool, Query(description="For good, with a receipt.")] = False,
     idempotency_key: IdempotencyHeader = None,
     wait: WaitDep,
-) -> MemoryAnswer:
+) -> MemoryAnswer | ErasureAnswer:
     """Its file is set aside under `.hopline/forgotten/` of its vault, and its rows go as if it were deleted.
 
-    A person can take it back by moving the file.
+    A person can take it back by moving the file. With `erase` nothing of it stays: 200 with a receipt, or 202 while
+    the agents aren't through with it yet (`/v1/erasures/{erasure_id}`).
     """
     if erase:
-        raise ProblemError(invalid_field("query.erase", "this installation can't erase yet"))
-    return await services.memories.end(principal, doc_id, idempotency_key, wait)
+        answer = await services.erasures.erase_document(actor, doc_id)
+        response.status_code = 200 if answer.receipt else 202
+        return answer
+    return await services.memories.end(actor.principal, doc_id, idempotency_key, wait)
 
 
 @router.get(

@@ -9,6 +9,8 @@ from fastapi.security import HTTPBearer
 
 from indexers.domain.identity import Principal
 from search_api.edge import LOG_FIELDS
+from search_api.identity.audit import Actor
+from search_api.identity.boundary import actor_of
 from search_api.problems import MEDIA_TYPE, Problem, ProblemError
 from search_api.services import Services
 
@@ -63,5 +65,10 @@ async def require_json(request: Request) -> None:
         )
 
 
+async def actor_of_request(request: Request) -> Actor:
+    return actor_of(request.scope)
+
+
 ServicesDep = Annotated[Services, Depends(services_of)]
 PrincipalDep = Annotated[Principal, Depends(principal_of)]
+ActorDep = Annotated[Actor, Depends(actor_of_request)]

@@ -14,10 +14,11 @@ from prometheus_client import CollectorRegistry
 from search_api.app import create_app
 from search_api.auth import KeyRing
 from search_api.edge import RequestEdge
+from search_api.identity.key_text import new_key
 from search_api.limits import Deadline
 from search_api.metrics import ApiMetrics
 from search_api.serve import opened
-from tests.api import bearer, embedder
+from tests.api import bearer, embedder, key_of
 from tests.api_alone import ME, http_of, running_alone, without_engines
 
 UNKNOWN = "00000000-0000-5000-8000-000000000000"
@@ -60,6 +61,18 @@ async def test_with_opensearch_away_searches_are_503_and_health_is_not(tmp_path:
         assert (answer.status_code, answer.json()["type"]) == (503, "urn:hopline:problem:store-unavailable")
         assert int(answer.headers["retry-after"]) >= 1
         assert "127.0.0.1" not in answer.text
+
+
+async def test_a_key_that_only_the_store_knows_is_not_called_unknown(tmp_path: Path) -> None:
+    """Nobody can say that now; a key of the file, and what is written like no key, need no store."""
+    async with running_alone(tmp_path) as http:
+        answers = [
+            await http.get("/v1/whoami", headers={"authorization": f"Bearer {key}"})
+            for key in (new_key().text, new_key().text, "hop_short", key_of(ME))
+        ]
+    assert [answer.status_code for answer in answers] == [503, 503, 401, 200]
+    assert answers[0].json()["type"] == "urn:hopline:problem:store-unavailable"
+    assert int(answers[0].headers["retry-after"]) >= 1
 
 
 async def test_a_search_that_fails_while_its_vector_is_made_leaves_no_fault_unheard(

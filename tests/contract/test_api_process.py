@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from typer.testing import CliRunner
 
 from hopline.calls import InvalidRequest, NotAuthorised, NotFound
+from hopline.cli.main import build_app
 from hopline.client import AsyncHoplineClient, HoplineClient
+from hopline.local.bootstrap import OPERATOR
 from hopline.local.ports import free_ports
 from indexers.errors import Transient
+from search_api.keys import store_key
 from tests.api import running_service, vault
 from tests.conftest import Stack
 from tests.pipeline import KEY, Pipeline, running, wait_for, write_keys
@@ -148,6 +152,30 @@ async def test_hopline_links_and_backlinks(pipeline: Pipeline) -> None:
     assert pipeline.cli("backlinks", "n0.md").stdout.strip() == "No backlinks."
 
 
+async def test_hopline_related_and_graph(pipeline: Pipeline) -> None:
+    related = pipeline.cli("related", "ferry.md")
+    assert related.returncode == 0
+    assert "Harbour  harbour.md  1.00" in related.stdout
+    assert "    wikilink: links to it: See [[harbour]] and [[nowhere]]." in related.stdout
+    assert pipeline.cli("related", "n0.md").stdout == "Nothing is related to it.\n"
+    graph = pipeline.cli("graph", "ferry.md", "--depth", "2")
+    assert graph.stdout.splitlines()[:2] == ["0  The ferry  ferry.md", "1  Harbour  harbour.md"]
+    # Equal edges go by the documents' ids.
+    assert sorted(graph.stdout.splitlines()[2:]) == [
+        "   Harbour -> The ferry  (wikilink, 1.00)",
+        "   The ferry -> Harbour  (wikilink, 1.00)",
+    ]
+    answer = json.loads(pipeline.cli("graph", "ferry.md", "--json").stdout)
+    assert [(node["path"], node["hop"]) for node in answer["nodes"]] == [("ferry.md", 0), ("harbour.md", 1)]
+    with client(pipeline) as hopline:
+        doc_id = hopline.search("Cranes", parts=["keyword"]).hits[0].doc_id
+        assert [one.document.path for one in hopline.related(doc_id, page_size=1).related] == ["ferry.md"]
+        assert hopline.graph(doc_id, depth=3).capped is False
+    async with AsyncHoplineClient(pipeline.api_url, KEY) as asking:
+        assert [one.document.path for one in (await asking.related(doc_id)).related] == ["ferry.md"]
+        assert len((await asking.graph(doc_id)).nodes) == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
@@ -163,6 +191,16 @@ async def test_hopline_links_and_backlinks(pipeline: Pipeline) -> None:
         (("search", "x" * 3_000), 2, "hopline: QUERY: longer than 2000 characters"),
         (("write", ""), 2, "the memory is empty"),
         (("write", "a", "--type", "bogus"), 2, "'bogus' is none of note, memory"),
+        (("write", "a", "--scope", "bogus"), 2, "'bogus' is none of personal, team, shared"),
+        (
+            ("write", "a", "--root", "vault", "--scope", "shared", "--wait", "linked"),
+            2,
+            "--scope, --wait: the",
+        ),
+        (("forget", "none.md"), 1, "no document 'none.md'"),
+        (("events", "a", "--wait", "accepted"), 2, "'accepted' is none of ingested, searchable"),
+        (("related", "none.md"), 1, "no document 'none.md'"),
+        (("graph", "ferry.md", "--depth", "4"), 2, "--depth"),
         (("search", "a", "--page", "2", "--cursor", "c"), 2, "exclude each other"),
         (("search", "a", "--keyword", "--vector"), 2, "exclude each other"),
         (("search",), 2, "Missing argument"),
@@ -275,3 +313,62 @@ async def test_sigterm_ends_it_cleanly_and_a_taken_port_is_said(stack: Stack, tm
         own.processes["api"].send_signal(signal.SIGTERM)
         assert own.processes["api"].wait(20) == 0
     assert "Traceback" not in own.log_tail("api")
+
+
+class TestAdminCommands:
+    """`hopline tenants`, `hopline keys`, in this process, over the service's own one."""
+
+    @pytest.fixture
+    def run(self, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+        store_key(pipeline.data_dir / "keys.json", "operators-key", OPERATOR)
+        monkeypatch.setenv("HOPLINE_API_URL", pipeline.api_url)
+
+        def command(*words: str, key: str = "operators-key") -> Any:
+            monkeypatch.setenv("HOPLINE_API_KEY", key)
+            return CliRunner().invoke(build_app(), list(words))
+
+        return command
+
+    async def test_a_tenant_and_its_keys(self, run: Callable[..., Any]) -> None:
+        made = run("tenants", "create", "acme", "--note", "a fleet", "--limit", "writes_per_second=7")
+        assert made.output == "acme  active  writes_per_second=7.0  a fleet\n"
+        created = run(
+            "keys", "create", "--tenant", "acme", "--agent", "head", "--role", "admin", "--team", "ops"
+        )
+        admin = created.stdout.strip()
+        key_id = admin.split("_")[1]
+        said = f"Key {key_id} of head in acme (admin). It is shown this once:\n"
+        assert (created.exit_code, created.stderr) == (0, said)
+        assert run("keys", "list", key=admin).output == f"{key_id}  active  acme/head teams ops (admin)\n"
+        own = json.loads(run("keys", "create", "--agent", "ada", "--json", key=admin).stdout)
+        assert (own["tenant"], own["roles"]) == ("acme", ["agent"])
+        rotated = run("keys", "rotate", own["key_id"], key=admin).stdout.strip()
+        assert rotated != own["key"]
+        assert run("keys", "revoke", own["key_id"], key=admin).output.startswith(
+            f"{own['key_id']}  revoked  "
+        )
+        assert run("tenants", "limits", "acme").output == "acme  active  a fleet\n"
+        assert run("tenants", "suspend", "acme").output == "acme  suspended  a fleet\n"
+        refused = run("keys", "list", key=admin)
+        assert "suspended" in str(refused.exception)
+        assert run("tenants", "resume", "acme").output == "acme  active  a fleet\n"
+        assert json.loads(run("tenants", "show", "acme", "--json").stdout)["limits"] == {}
+        assert "acme" in run("tenants", "list").output
+
+    async def test_the_audit_log_and_refusals(self, run: Callable[..., Any]) -> None:
+        for name in ("zeta", "local"):
+            run("tenants", "create", name)
+        local = json.loads(run("keys", "create", "--agent", "x", "--json").stdout)
+        assert local["tenant"] == "local"
+        wait_for(lambda: "tenant.create  zeta" in run("tenants", "audit", "zeta").output, 10, "the entry")
+        page = json.loads(run("tenants", "audit", "--limit", "1", "--json").stdout)
+        assert [len(page["entries"]), page["next_cursor"] is None] == [1, False]
+        for words, says in (
+            (("keys", "create", "--agent", "a/b"), "body.agent"),
+            (("keys", "revoke", "none"), "No such key"),
+            (("tenants", "create", "zeta"), "There is a tenant of this name already"),
+            (("tenants", "create", "t", "--limit", "wishes=1"), "body.limits.wishes"),
+            (("tenants", "create", "t", "--limit", "writes_per_second"), "give NAME=NUMBER"),
+        ):
+            assert says in str(run(*words).exception), words
+        assert "role `admin`" in str(run("tenants", "create", "t", key=KEY).exception)

@@ -131,6 +131,29 @@ async def test_a_word_on_names_that_come_later(rig: LinkRig) -> None:
     assert (await rig.entities())["HRDV"] == (2, ["hrdv"])
 
 
+async def test_c14_what_was_said_of_a_name_is_erased_with_its_last_mention(rig: LinkRig) -> None:
+    merge = rig.command("merge", "organization", "Osprey Lines", "HRDV")
+    rename = rig.command("rename", "organization", "Osprey Lines", name="The Ospreys")
+    block = rig.command("block", "organization", "Hollis & Rue")
+    await rig.feed(await rig.said("osprey.md", {"organization": "Osprey Lines"}))
+    await rig.feed(await rig.said("osprey-too.md", {"organization": "Osprey Lines"}))
+    await rig.feed(merge, rename, block)
+    # Another document still mentions the name, so what curators said of it stands.
+    await rig.feed(await rig.gone("osprey.md", "organization", erased=True))
+    assert rig.journal() == [merge.value, rename.value, block.value]
+    # A deletion that isn't for good leaves it too: the name may come back.
+    last = await rig.gone("osprey-too.md", "organization")
+    await rig.feed(*last)
+    assert len(await rig.rows(Index.CURATION)) == 3
+    await rig.feed(await rig.said("osprey-too.md", {"organization": "Osprey Lines"}))
+    last = await rig.gone("osprey-too.md", "organization", erased=True)
+    await rig.feed(*last)
+    await rig.feed(*last)
+    assert rig.journal() == [block.value]
+    assert set(await rig.rows(Index.CURATION)) == {event_id(block)}
+    assert b"osprey" not in (rig.config.roots[0].path / ".hopline/curation.jsonl").read_bytes().lower()
+
+
 async def test_commands_stand_in_the_vault_and_in_the_index_once(rig: LinkRig) -> None:
     merge = rig.command("merge", "organization", "Hollis & Rue", "HRDV")
     block = rig.command("block", "organization", "HRDV")

@@ -67,6 +67,19 @@ def test_every_command_module_is_there() -> None:
         assert f"## `hopline {command}`" in text
 
 
+def test_every_mcp_tool_is_documented() -> None:
+    """In the reference with each of its arguments, and in words on the page that tells how to connect an agent."""
+    page = (ROOT / "docs" / "reference" / "mcp.md").read_text()
+    guide = (ROOT / "docs" / "how-to" / "connect-agents.md").read_text()
+    tools, templates = reference.mcp_tools()
+    for tool in tools:
+        own = page.split(f"## `{tool.name}`\n")[1].split("\n## ")[0]
+        missing = [name for name in tool.input_schema["properties"] if f"| `{name}` |" not in own]
+        assert (tool.name, missing) == (tool.name, [])
+    assert [tool.name for tool in tools if f"`{tool.name}`" not in guide] == []
+    assert [one.uri_template for one in templates if f"`{one.uri_template}`" not in page] == []
+
+
 def test_every_dead_letter_class_is_explained() -> None:
     text = (ROOT / "docs" / "how-to" / "dead-letters.md").read_text()
     assert sorted(c for c in ERROR_CLASSES if f"`{c}`" not in text) == []

@@ -102,7 +102,7 @@ def test_settings_as_environment_reads_back() -> None:
     [
         (("rescan",), "Kafka"),
         (("rebuild", "--yes"), "Kafka"),
-        (("write", "hello"), "Kafka"),
+        (("write", "hello", "--root", "notes"), "Kafka"),
         (("dlq", "list"), "Kafka"),
         (("verify",), "OpenSearch"),
     ],

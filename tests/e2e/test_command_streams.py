@@ -48,7 +48,9 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
         pytest.param("hopline search $'\\xff'", 2, 1, id="query"),
         pytest.param("hopline read $'\\xff.md'", 2, 1, id="path"),
         pytest.param("printf '\\xff\\xfe' | hopline write --root one", 2, 1, id="memory"),
-        pytest.param("head -c 3000000 /dev/zero | tr '\\0' x | hopline write", 2, 1, id="large memory"),
+        pytest.param(
+            "head -c 3000000 /dev/zero | tr '\\0' x | hopline write --root one", 2, 1, id="large memory"
+        ),
         pytest.param("hopline write <&-", 2, 1, id="no input"),
     ],
 )
@@ -64,6 +66,8 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
         shell("hopline search ok $'a\\xff'", tmp_path).stderr
         == b"hopline: argument 3 isn't UTF-8: 'a\\xff'\n"
     )
-    large = shell("head -c 3000000 /dev/zero | tr '\\0' x | hopline write", tmp_path).stderr.decode()
+    large = shell(
+        "head -c 3000000 /dev/zero | tr '\\0' x | hopline write --root one", tmp_path
+    ).stderr.decode()
     assert "HOPLINE_KAFKA__MAX_MESSAGE_BYTES" in large
     assert "hopline write-file" in large

@@ -44,7 +44,7 @@ def test_every_field_of_a_memory_is_read_back() -> None:
         category="Runbooks",
         source="memory_tool",
         created="2031-04-04T00:00:00+00:00",
-        **FURTHER,
+        **FURTHER,  # type: ignore[arg-type]
     )
     found, body = read(raw)
     assert (found, body) == (
@@ -132,9 +132,25 @@ def test_a_note_set_aside_can_be_taken_back_and_none_is_lost(tmp_path: Path) -> 
     for text in (b"one", b"two"):
         files.write_atomic("memories/결제.md", text)
         files.set_aside("memories/결제.md")
-    found = {p.name: p.read_bytes() for p in (tmp_path / ".hopline/forgotten/memories").iterdir()}
-    assert found == {"결제.md": b"one", "결제 (2).md": b"two"}
+    kept = (tmp_path / ".hopline").rglob("*.md")
+    assert {p.relative_to(tmp_path / ".hopline").as_posix(): p.read_bytes() for p in kept} == {
+        "forgotten/memories/결제.md": b"one",
+        "forgotten.2/memories/결제.md": b"two",
+    }
     assert list(files.entries()) == []
+    assert (files.set_aside_copies("memories/결제.md"), files.set_aside_copies("memories/a.md")) == (2, 0)
+    assert (files.remove_copies("memories/결제.md"), files.remove_copies("memories/결제.md")) == (2, 0)
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
+
+
+def test_copies_behind_a_link_are_not_ours_to_delete(tmp_path: Path) -> None:
+    vault, elsewhere = tmp_path / "vault", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "a.md").write_bytes(b"another's")
+    (vault / ".hopline").mkdir(parents=True)
+    (vault / ".hopline/forgotten").symlink_to(elsewhere)
+    assert LocalVaultFiles(vault).remove_copies("a.md") == 0
+    assert (elsewhere / "a.md").read_bytes() == b"another's"
 
 
 def test_a_note_is_not_set_aside_through_a_link(tmp_path: Path) -> None:
@@ -144,7 +160,7 @@ def test_a_note_is_not_set_aside_through_a_link(tmp_path: Path) -> None:
     (vault / ".hopline/forgotten").symlink_to(elsewhere)
     (vault / "a.md").write_bytes(b"mine")
     with pytest.raises(NotADirectoryError):
-        set_aside(os.fspath(vault), "a.md")
+        set_aside(os.fspath(vault), "a.md", "a.md")
     assert ((vault / "a.md").read_bytes(), list(elsewhere.iterdir())) == (b"mine", [])
 
 

@@ -119,6 +119,7 @@ def _record(
         kind=kind,
         doc_id=subject.doc_id,
         label=label,
+        erased=kind == "deleted" and subject.erased,
         mentions=[
             ExtractedMention(
                 surface=mention.surface,

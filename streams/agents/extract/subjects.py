@@ -22,6 +22,8 @@ class Subject:
     #: The indexed text, None where it is to be read from the vault.
     text: str | None
     is_deletion: bool = False
+    #: Of a deletion: for good.
+    erased: bool = False
     #: Of a namespace that is done again; nothing has happened to the document itself.
     is_asked_again: bool = False
     #: Extracted even if that was done already.
@@ -52,6 +54,7 @@ def of_word(word: Word) -> Subject:
         content_hash=event.content_hash,
         text=event.text if event.chunks else "",
         is_deletion=word.is_deletion,
+        erased=event.erased,
         tracks=tuple(event.tracks),
     )
 

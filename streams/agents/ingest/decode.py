@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from indexers.domain.identity import DocumentId, DocumentKey
 from indexers.errors import PoisonRecord
@@ -42,6 +43,10 @@ class Arrival:
         if isinstance(event, MemoryWrite):
             return False
         return event.is_ending if isinstance(event, MemoryChanged) else event.kind == "deleted"
+
+    @property
+    def is_erasure(self) -> bool:
+        return isinstance(self.event, MemoryChanged) and self.event.kind == "erased"
 
     @property
     def is_reference(self) -> bool:
@@ -88,7 +93,7 @@ def contests(arrivals: Sequence[Arrival]) -> dict[DocumentId, Contest]:
 
 
 def _contest(members: Sequence[Arrival]) -> Contest:
-    newest, *others = sorted(members, key=lambda arrival: arrival.order, reverse=True)
+    newest, *others = _newest_first(members)
     writes = [other for other in others if not isinstance(other.event, FileChange)]
     observed = isinstance(newest.event, FileChange) and not newest.is_deletion
     return Contest(
@@ -97,6 +102,13 @@ def _contest(members: Sequence[Arrival]) -> Contest:
         memories=tuple(a.event for a in reversed((newest, *others)) if not isinstance(a.event, FileChange)),
         superseded=len(others),
     )
+
+
+def _newest_first(members: Sequence[Arrival]) -> list[Arrival]:
+    """By version; but an erasure goes before a mere deletion that came after it, such as the watcher's echo of it."""
+    ordered = sorted(members, key=lambda arrival: arrival.order, reverse=True)
+    erasure = next((a for a in takewhile(lambda a: a.is_deletion, ordered) if a.is_erasure), None)
+    return ordered if erasure is None else [erasure, *(a for a in ordered if a is not erasure)]
 
 
 def _decode_one(record: Record, topics: Topics) -> InputEvent:

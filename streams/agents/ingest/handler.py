@@ -19,7 +19,7 @@ from indexers.opensearch.gate import Gate
 from indexers.opensearch.rows import GateRow
 from indexers.planning import SaidText
 from streams.agents.ingest.content import content_of, read_or_none
-from streams.agents.ingest.decode import Contest, MemoryEvent, contests, decode_inputs
+from streams.agents.ingest.decode import Arrival, Contest, MemoryEvent, contests, decode_inputs
 from streams.agents.ingest.due import Move, moves_of
 from streams.agents.ingest.followed import known_hashes, known_of, told_of
 from streams.agents.ingest.look import Look
@@ -38,7 +38,7 @@ from streams.agents.ingest.plan import (
 from streams.agents.ingest.relations import Relations
 from streams.agents.ingest.statements import Stated, split
 from streams.agents.ingest.work import Work, announcement
-from streams.agents.ingest.write import write_documents, write_gate_rows
+from streams.agents.ingest.write import remove_erased, write_documents, write_gate_rows
 from streams.agents.progress import Progress, of_memory, stages
 from streams.agents.vaults import Vaults
 from streams.batch import Poisoned, Record
@@ -137,6 +137,7 @@ class IngestHandler:
         naming = Naming(texts=self._texts(planned), in_degree_max=self.planner.settings.name_in_degree_max)
         written = await hold("opensearch", lambda: write_documents(self.gate, planned.works, naming))
         await self.relations.follow(written)
+        await hold("opensearch", lambda: remove_erased(self.gate, written))
         await self.context.send(planned.words_of(written.applied))
         fingerprint = self.planner.versions.fingerprint
         told = told_of(written, planned.overtaken)
@@ -203,11 +204,18 @@ class IngestHandler:
             carried = self.memories.carry_out(event, before, known_hashes(sight, former))
             if carried is None:
                 return None
+            if sight.arrival.is_erasure:
+                self._erase_aside(sight.arrival)
             sight, vault_path = replace(sight, content=carried.content), carried.vault_path
             done = list(carried.done)
         tracks = [one for one in done if one.tracked]
         work = self.planner.work(sight, former, vault_path, now, tracks)
         return work, self._word(work)
+
+    def _erase_aside(self, arrival: Arrival) -> None:
+        """What else of the vault, and of this process, tells of the document. Blocking."""
+        self.relations.journals.erase(arrival.document)
+        self.said.drop(arrival.doc_id)
 
     def _word(self, work: Work) -> OutgoingRecord:
         """Made before any row is written: a document that can't be told of stays as it was, whole."""

@@ -84,6 +84,8 @@ class Memories:
                 files.set_aside(path)
             else:
                 files.remove(path)
+        if isinstance(event, MemoryChanged) and event.kind == "erased":
+            files.remove_copies(path)
         return CarriedOut(vault_path=vault_path, content=None, done=(event,))
 
     def _rewrite(

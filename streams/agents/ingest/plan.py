@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec import structs
 
-from indexers.bookkeeping import tombstone
+from indexers.bookkeeping import ERASED, fence, tombstone
 from indexers.domain.hashing import Decision, content_hash, decide
 from indexers.domain.identity import DocumentId
 from indexers.errors import PoisonRecord
@@ -76,7 +76,9 @@ class Planner:
         stamp = now.isoformat(timespec="milliseconds")
         if sight.content is None:
             until = (now + timedelta(days=self.settings.tombstone_days)).isoformat(timespec="milliseconds")
-            row = tombstone(seen, indexed_at=stamp, until=until)
+            # An erased document stays one, whatever the watcher tells of its file's end.
+            erased = sight.arrival.is_erasure or (former is not None and former.versions == ERASED)
+            row = (fence if erased else tombstone)(seen, indexed_at=stamp, until=until)
             planned = None
         else:
             planned = self._plan(seen, sight.content, stamp)

@@ -122,6 +122,15 @@ class Journals:
         self._append(namespace, lines)
         return {line.document.path for line in lines}
 
+    def erase(self, document: DocumentKey) -> int:
+        """Statements that cite the document, out of the journal. Raises Transient while the root is awaited."""
+        journal = self._of(document.namespace)
+        if journal is None:
+            return 0
+        with self.vaults.reach(_place(document.namespace)) as files:
+            files.root_identity()
+            return journal.erase(document.path)
+
     def read_indexed(self, document: DocumentKey, content_hash: str) -> str | None:
         """The document's text if the file still is the one that was indexed. Transient while the root is awaited."""
         try:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from indexers.bookkeeping import gate_row
+import msgspec
+
+from indexers.bookkeeping import ERASED, gate_row
 from indexers.domain.identity import DocumentKey, LinkId, TenantId
 from indexers.linking.sources import ChangedDocument
 from indexers.linking.unlinked import NamesChanged
@@ -33,6 +35,16 @@ class Work:
     @property
     def document(self) -> DocumentKey:
         return self.seen.document
+
+    @property
+    def is_erased(self) -> bool:
+        return self.row.no_vector_reason == ERASED
+
+    def remembering(self, moved_from: str | None) -> Work:
+        """A tombstone keeps where its document was before: an erasure has to find its name there too."""
+        if moved_from is None or self.planned is not None or self.is_erased:
+            return self
+        return replace(self, row=msgspec.structs.replace(self.row, moved_from=moved_from))
 
     @property
     def tenant_id(self) -> TenantId:
@@ -96,7 +108,7 @@ def gate_write(work: Work, versions: str, *, complete: bool = True) -> RowWrite:
     row = gate_row(
         work.seen,
         content_hash=work.row.content_hash if complete else "",
-        versions=versions,
+        versions=ERASED if work.is_erased else versions,
         alias_keys=work.row.alias_keys,
         names=() if work.planned is None else work.planned.names,
         deleted=work.planned is None,
@@ -134,6 +146,7 @@ def announcement(work: Work, inline_max_bytes: int) -> DocumentChanged:
         chunks=_spans(planned),
         facts=DocumentFacts() if planned is None else facts_of(planned.row),
         text=text,
+        erased=work.is_erased,
         moved_from=_other_side(work, "moved_from"),
         moved_to=_other_side(work, "moved_to"),
         tracks=[event.event_id for event in work.tracks],

@@ -36,7 +36,8 @@ class Written:
 
 async def write_documents(gate: Gate, works: Sequence[Work], naming: Naming) -> Written:
     """Document rows and edges, settled and without leftovers of earlier versions. No gate rows yet."""
-    present = await _present_names(gate, works)
+    present = await _present(gate, works)
+    works = [work.remembering(present[work.document.doc_id].moved_from) for work in works]
     writes = [row_writes(work) for work in works]
     results = await gate.write([write for group in writes for write in group])
     written = Written(applied=[], stale=[], rejected=[], incomplete=set())
@@ -55,10 +56,18 @@ async def write_documents(gate: Gate, works: Sequence[Work], naming: Naming) -> 
         await gate.refresh(Index.LINKS)
         for tenant_id, members in by_tenant(written.applied).items():
             await _settle_tenant(gate, tenant_id, members, own.get(tenant_id, []))
-            changed = [work.names_changed(present[work.document.doc_id]) for work in members]
+            changed = [work.names_changed(present[work.document.doc_id].names) for work in members]
             await settle_mentions(gate, tenant_id, changed, naming)
         await _remove_links(gate, await _superseded(gate, written.applied))
     return written
+
+
+async def remove_erased(gate: Gate, written: Written) -> None:
+    """Relations of erased documents: the journal no longer tells which ones there were."""
+    erased = [work for work in written.applied if work.is_erased]
+    for tenant_id, members in by_tenant(erased).items():
+        query = {"terms": {"doc_id": [work.document.doc_id for work in members]}}
+        await gate.delete_matching(Principal.pipeline(tenant_id), Index.RELATIONS, query)
 
 
 async def write_gate_rows(
@@ -80,16 +89,27 @@ async def write_gate_rows(
     ]
 
 
-async def _present_names(gate: Gate, works: Sequence[Work]) -> dict[DocumentId, frozenset[str]]:
-    """Names that the documents' rows give them now: after a crash these aren't what the gate row remembers."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Present:
+    """What a document's row says now: after a crash its names aren't what the gate row remembers."""
+
+    names: frozenset[str] = frozenset()
+    moved_from: str | None = None
+
+
+async def _present(gate: Gate, works: Sequence[Work]) -> dict[DocumentId, _Present]:
     refs = [
         RowRef(principal=work.document.namespace.principal, row_id=work.document.doc_id) for work in works
     ]
-    rows = await gate.get_many(Index.DOCUMENTS, refs, fields=("title", "aliases")) if refs else []
+    fields = ("title", "aliases", "moved_from")
+    rows = await gate.get_many(Index.DOCUMENTS, refs, fields=fields) if refs else []
     return {
-        work.document.doc_id: frozenset()
+        work.document.doc_id: _Present()
         if row is None
-        else frozenset(names_of(row.source["title"], row.source["aliases"]))
+        else _Present(
+            names=frozenset(names_of(row.source["title"], row.source["aliases"])),
+            moved_from=row.source["moved_from"],
+        )
         for work, row in zip(works, rows, strict=True)
     }
 

@@ -20,6 +20,7 @@ from indexers.opensearch.rows import CurationRow, Index, owner_fields
 from streams.agents.link.changes import Settled
 from streams.agents.link.decode import Command, Decoded, Word, decode_mentions, newest_of_each
 from streams.agents.link.edges import Edges, remove_outdated, write_edges
+from streams.agents.link.erasing import ErasedCommands, erased_commands, remove_commands
 from streams.agents.link.journal import CurationJournal
 from streams.agents.link.settle import settle_names
 from streams.agents.progress import Progress, of_tracks, stages
@@ -86,7 +87,10 @@ class LinkHandler:
             tallies.append(await self.context.hold("opensearch", lambda: self._curate(commands)))
         for start in range(0, len(prepared.words), WORDS_MAX):
             words = prepared.words[start : start + WORDS_MAX]
-            tallies.append(await self.context.hold("opensearch", lambda w=words: self._link(w)))  # type: ignore[misc]
+            edges, tally = await self.context.hold("opensearch", lambda w=words: self._link(w))  # type: ignore[misc]
+            poisoned += await self._erase_curation(words, edges)
+            tally.removed = await self.context.hold("opensearch", lambda e=edges: self._remove(e))  # type: ignore[misc]
+            tallies.append(tally)
             self.context.beat()
         for tally in tallies:
             poisoned += tally.rejected
@@ -137,22 +141,44 @@ class LinkHandler:
             tally.settled = await settle_names(self.gate, Edges(), commands)
         return tally
 
-    async def _link(self, words: Sequence[Word]) -> Tally:
+    async def _link(self, words: Sequence[Word]) -> tuple[Edges, Tally]:
+        """Outdated edges are still there."""
         with self._timed("edges"):
             edges = await write_edges(self.gate, words)
         with self._timed("names"):
             settled = await settle_names(self.gate, edges, [])
+        return edges, Tally(
+            older=edges.older, written=edges.written, rejected=edges.rejected, settled=settled
+        )
+
+    async def _remove(self, edges: Edges) -> int:
         with self._timed("edges"):
             removed = await remove_outdated(self.gate, edges)
             if removed:
                 await self.gate.refresh(Index.MENTIONS)
-        return Tally(
-            older=edges.older,
-            removed=removed,
-            written=edges.written,
-            rejected=edges.rejected,
-            settled=settled,
-        )
+        return removed
+
+    async def _erase_curation(self, words: Sequence[Word], edges: Edges) -> list[Poisoned]:
+        """The journal before the rows, as always: a rebuild must not bring back what is erased."""
+        if not any(word.event.erased for word in words):
+            return []
+        hold = self.context.hold
+        erased = await hold("opensearch", lambda: erased_commands(self.gate, words, edges))
+        poisoned: list[Poisoned] = []
+        for one in erased:
+            try:
+                await hold("vault", lambda e=one: self._run(lambda: self._blank(e)))  # type: ignore[misc]
+            except PoisonRecord as error:
+                poisoned += [
+                    Poisoned(record=word.record, error=error)
+                    for word in words
+                    if word.event.erased and word.place.namespace == one.namespace
+                ]
+        await hold("opensearch", lambda: remove_commands(self.gate, erased))
+        return poisoned
+
+    def _blank(self, erased: ErasedCommands) -> int:
+        return self.journal.erase(erased.namespace, set(erased.versions))
 
     def _count(self, prepared: Prepared, commands: Sequence[Command], tallies: Sequence[Tally]) -> None:
         metrics = self.context.metrics

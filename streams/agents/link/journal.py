@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,6 +27,21 @@ class CurationJournal:
 
     def append(self, namespace: EntityNamespace, commands: Sequence[CurationCommand]) -> int:
         """Number of lines that are new. Raises Transient while the root is awaited, else PoisonRecord."""
+        lines = {command.event_id: encode(command) for command in commands}
+        return self._reached(namespace, lambda journal: journal.append(lines))
+
+    def erase(self, namespace: EntityNamespace, event_ids: Collection[str]) -> int:
+        """Number of lines that were overwritten. Raises as `append`."""
+
+        def is_erased(line: bytes) -> bool:
+            try:
+                return decode_command(line).event_id in event_ids
+            except PoisonRecord:
+                return False
+
+        return self._reached(namespace, lambda journal: journal.blank(is_erased))
+
+    def _reached(self, namespace: EntityNamespace, work: Callable[[Journal], int]) -> int:
         files = self.vaults.files
         roots = roots_of(files.roots, namespace)
         root = roots[0] if roots else files.root_of(namespace.namespace)
@@ -40,8 +55,7 @@ class CurationJournal:
             with self.vaults.reach(place) as vault:
                 vault.root_identity()
                 files.make(root.namespace)
-                lines = {command.event_id: encode(command) for command in commands}
-                return Journal(root.path, CURATION_FILE).append(lines)
+                return work(Journal(root.path, CURATION_FILE))
         except FileNotFoundError as exc:
             # The root went between two looks: the next try sees it as it is then.
             raise Transient(f"{root.name}: {exc}") from exc

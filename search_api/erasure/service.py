@@ -1,0 +1,217 @@
+"""Erasing for good: the word to the agents, the wait for them, and a look at every store before anything is signed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from indexers.domain.identity import DocumentKey, Principal
+from indexers.erasures import ErasedDocument, Erasure, read_erasure, store_erasure
+from indexers.opensearch.gate import Gate
+from indexers.opensearch.rows import Index
+from search_api.entities.curating import send
+from search_api.erasure.models import CheckAnswer, ErasureAnswer, ErasureBody, ReceiptAnswer, ReceiptBody
+from search_api.erasure.receipt import Receipt, is_complete, is_genuine, signed
+from search_api.erasure.selecting import Selected, Target, may_erase, select, targets_of, with_former_places
+from search_api.erasure.stores import count_rows
+from search_api.identity.audit import Action, Actor, Audit
+from search_api.memories.targets import require_writer
+from search_api.problems import FieldError, ProblemError, forbidden, invalid, invalid_field, no_such
+from search_api.stored import is_id
+from streams.event_fields import new_event_fields
+from streams.events import MemoryChanged, encode, new_event_id, now_iso
+from streams.producer import EventProducer, OutgoingRecord
+from streams.topics import Topics
+from streams.versions import VersionClock
+
+#: How long a call waits for the agents before it answers `pending`, and how often it looks.
+_WAIT_SECONDS: Final = 6.0
+_LOOK_SECONDS: Final = 0.3
+_UNCONFIRMED: Final = (
+    "The broker took too long to confirm it: it may still be carried out. Send it again; that does no harm."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasures:
+    """Raises ProblemError. `count_files`: files of these documents in their vaults, forgotten ones included."""
+
+    gate: Gate
+    producer: EventProducer
+    topics: Topics
+    clock: VersionClock
+    count_files: Callable[[Sequence[DocumentKey]], int]
+    key: bytes
+    audit: Audit
+
+    async def erase_document(self, actor: Actor, doc_id: str) -> ErasureAnswer:
+        """404 alike for what never was and what the principal may not see; what is erased already gives zeros."""
+        principal = actor.principal
+        require_writer(principal)
+        [target] = await targets_of(self.gate, principal, [doc_id]) if is_id(doc_id) else [None]
+        if target is None:
+            raise no_such("document")
+        if not may_erase(principal, target):
+            raise forbidden("Only the document's author, or a key with the role `admin`, may erase it.")
+        return await self._erase(actor, "document.erase", Selected(targets=(target,)))
+
+    async def erase(self, actor: Actor, body: ErasureBody) -> ErasureAnswer:
+        principal = actor.principal
+        require_writer(principal)
+        given = [
+            name for name in ("doc_ids", "agent", "session", "subject") if getattr(body, name) is not None
+        ]
+        if len(given) != 1:
+            raise ProblemError(invalid_field("body", "give one of doc_ids, agent, session and subject"))
+        if body.doc_ids is not None:
+            return await self._erase(actor, "document.erase", await self._named(principal, body.doc_ids))
+        return await self._erase(actor, "query.erase", await select(self.gate, principal, body))
+
+    async def answer(self, principal: Principal, erasure_id: str) -> ErasureAnswer:
+        """How far it is; the receipt once nothing is left."""
+        erasure = await read_erasure(self.gate, principal, erasure_id) if is_id(erasure_id) else None
+        if erasure is None:
+            raise no_such("erasure")
+        return await self._answer(principal, erasure)
+
+    def check(self, principal: Principal, body: ReceiptBody) -> CheckAnswer:
+        """A receipt of another tenant is none here, genuine or not."""
+        receipt = Receipt(**body.model_dump())
+        return CheckAnswer(genuine=receipt.tenant_id == principal.tenant_id and is_genuine(receipt, self.key))
+
+    async def _named(self, principal: Principal, doc_ids: Sequence[str]) -> Selected:
+        found = await targets_of(self.gate, principal, [doc_id for doc_id in doc_ids if is_id(doc_id)])
+        by_id = {target.doc_id: target for target in found if target is not None}
+        errors = [
+            FieldError(
+                field=f"body.doc_ids.{at}", message="no such document, or not one that this key may erase"
+            )
+            for at, doc_id in enumerate(doc_ids)
+            if doc_id not in by_id or not may_erase(principal, by_id[doc_id])
+        ]
+        if errors:
+            raise ProblemError(invalid(errors))
+        return Selected(targets=tuple(by_id.values()))
+
+    async def _erase(self, actor: Actor, action: Action, selected: Selected) -> ErasureAnswer:
+        principal = actor.principal
+        sight = Principal.pipeline(principal.tenant_id)
+        targets = await with_former_places(self.gate, sight, selected.targets)
+        events = {target.doc_id: self._event(principal, target) for target in targets if not target.fenced}
+        erasure = Erasure(
+            erasure_id=new_event_id(),
+            requested_by=principal.agent_id,
+            requested_at=now_iso(),
+            documents=[
+                _erased(target, events[target.doc_id].version if target.doc_id in events else target.version)
+                for target in targets
+            ],
+            removed=await self._count(principal, targets),
+            more=selected.more,
+        )
+        # First the record: what is erased shall be known, whatever becomes of this process.
+        await self._store(principal, erasure)
+        self.audit.record(
+            actor, action, target=erasure.erasure_id, detail={"documents": str(len(erasure.documents))}
+        )
+        records = [
+            OutgoingRecord(topic=self.topics.memory_writes, key=e.document.record_key, value=encode(e))
+            for e in events.values()
+        ]
+        await send(self.producer, records, unconfirmed=_UNCONFIRMED)
+        return await self._waited(principal, erasure)
+
+    async def _waited(self, principal: Principal, erasure: Erasure) -> ErasureAnswer:
+        deadline = asyncio.get_running_loop().time() + _WAIT_SECONDS
+        while True:
+            answer = await self._answer(principal, erasure)
+            if answer.state == "complete" or asyncio.get_running_loop().time() > deadline:
+                return answer
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _answer(self, principal: Principal, erasure: Erasure) -> ErasureAnswer:
+        if erasure.receipt is not None:
+            return _answer_of(erasure, erasure.receipt["remaining"])
+        remaining = await self._remaining(principal, erasure)
+        if is_complete(remaining):
+            # Once more: a batch that was under way may have written a row, and takes it away again.
+            await asyncio.sleep(_LOOK_SECONDS)
+            remaining = await self._remaining(principal, erasure)
+        if is_complete(remaining):
+            erasure = msgspec.structs.replace(
+                erasure, receipt=msgspec.to_builtins(self._receipt(principal, erasure, remaining))
+            )
+            await self._store(principal, erasure)
+        return _answer_of(erasure, remaining)
+
+    async def _remaining(self, principal: Principal, erasure: Erasure) -> dict[str, int]:
+        # Stage rows hold the path; an agent that was in the middle of something may have written one just now.
+        query = {"terms": {"doc_id": erasure.doc_ids}}
+        await self.gate.delete_matching(Principal.pipeline(principal.tenant_id), Index.EVENTS, query)
+        found = await targets_of(self.gate, Principal.pipeline(principal.tenant_id), erasure.doc_ids)
+        return await self._count(principal, [target for target in found if target is not None])
+
+    async def _count(self, principal: Principal, targets: Sequence[Target]) -> dict[str, int]:
+        await self.gate.refresh()
+        rows = await count_rows(self.gate, principal.tenant_id, [target.doc_id for target in targets])
+        open_ones = [target for target in targets if not target.fenced]
+        files = await asyncio.to_thread(self.count_files, [target.document for target in open_ones])
+        return {"files": files, "names": len(open_ones), **rows}
+
+    def _event(self, principal: Principal, target: Target) -> MemoryChanged:
+        self.clock.observe(target.version)
+        return MemoryChanged(
+            **new_event_fields(target.document.namespace),
+            version=self.clock.next(),
+            path=target.document.path,
+            kind="erased",
+            by=principal.agent_id,
+        )
+
+    def _receipt(self, principal: Principal, erasure: Erasure, remaining: dict[str, int]) -> Receipt:
+        now = datetime.now(UTC)
+        receipt = Receipt(
+            erasure_id=erasure.erasure_id,
+            tenant_id=principal.tenant_id,
+            requested_by=erasure.requested_by,
+            requested_at=erasure.requested_at,
+            completed_at=now.isoformat(timespec="milliseconds"),
+            doc_ids=erasure.doc_ids,
+            removed=erasure.removed,
+            remaining=remaining,
+            log_expires_at=(now + timedelta(milliseconds=self.topics.text_kept_ms)).isoformat(
+                timespec="seconds"
+            ),
+        )
+        return signed(receipt, self.key)
+
+    async def _store(self, principal: Principal, erasure: Erasure) -> None:
+        await store_erasure(self.gate, principal.tenant_id, erasure, at=now_iso(), version=self.clock.next())
+
+
+def _erased(target: Target, version: int) -> ErasedDocument:
+    namespace = target.document.namespace
+    return ErasedDocument(
+        doc_id=target.doc_id,
+        agent_id=namespace.agent_id,
+        team_id=namespace.team_id,
+        scope=namespace.scope.value,
+        version=version,
+    )
+
+
+def _answer_of(erasure: Erasure, remaining: dict[str, int]) -> ErasureAnswer:
+    receipt = erasure.receipt
+    return ErasureAnswer(
+        erasure_id=erasure.erasure_id,
+        state="pending" if receipt is None else "complete",
+        documents=len(erasure.documents),
+        more=erasure.more,
+        remaining=remaining,
+        receipt=None if receipt is None else ReceiptAnswer(**receipt),
+    )

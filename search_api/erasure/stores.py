@@ -1,0 +1,48 @@
+"""Where a document may stand in the index, and how much of it does: what is counted before and after an erasure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from indexers.domain.identity import Principal, TenantId
+from indexers.opensearch.gate import Gate, GatedSearch
+from indexers.opensearch.rows import Index
+
+#: Documents of one search: a terms query each, well below the engine's 65,536 terms.
+IDS_AT_ONCE: Final = 500
+_LIVING: Final[dict[str, Any]] = {"term": {"deleted": False}}
+#: Name in a receipt → index, and the queries that find what belongs to the documents there.
+_STORES: Final[Mapping[str, tuple[Index, str, tuple[dict[str, Any], ...]]]] = {
+    "documents": (Index.DOCUMENTS, "doc_id", (_LIVING,)),
+    "chunks": (Index.CHUNKS, "doc_id", ()),
+    "links": (Index.LINKS, "from_doc_id", ()),
+    # Their context is another document's text; but who is led to what is gone must not be told its name.
+    "links_to_it": (Index.LINKS, "to_doc_id", ()),
+    "mentions": (Index.MENTIONS, "doc_id", ()),
+    "relations": (Index.RELATIONS, "doc_id", ()),
+    "extractions": (Index.EXTRACTIONS, "doc_id", ()),
+    "gate": (Index.GATE, "doc_id", (_LIVING,)),
+    "events": (Index.EVENTS, "doc_id", ()),
+}
+STORES: Final = tuple(_STORES)
+
+
+async def count_rows(gate: Gate, tenant_id: TenantId, doc_ids: Sequence[str]) -> dict[str, int]:
+    """Rows of these documents by store, in one request for each 500 of them. The caller has refreshed."""
+    principal = Principal.pipeline(tenant_id)
+    counts = Counter(dict.fromkeys(STORES, 0))
+    for start in range(0, len(doc_ids), IDS_AT_ONCE):
+        part = list(doc_ids[start : start + IDS_AT_ONCE])
+        pages = await gate.search_many([_search(principal, name, part) for name in STORES])
+        counts.update({name: page.total for name, page in zip(STORES, pages, strict=True)})
+    return dict(counts)
+
+
+def _search(principal: Principal, name: str, doc_ids: list[str]) -> GatedSearch:
+    index, field, filters = _STORES[name]
+    query = {"bool": {"filter": [{"terms": {field: doc_ids}}, *filters]}}
+    return GatedSearch(
+        principal=principal, index=index, body={"query": query, "size": 0, "track_total_hits": True}
+    )

@@ -1,0 +1,244 @@
+"""Erasures, from the request to the receipt: every store is looked through, and replays bring nothing back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import pytest_asyncio
+
+from indexers.control import change_labels, read_labels
+from indexers.domain.entities.labels import EntityLabel, NamespaceLabels, PatternRule
+from indexers.domain.identity import EntityNamespace, Principal
+from indexers.erasures import restore_fences
+from indexers.opensearch.rows import REBUILT, Index
+from streams.agents.ingest.plan import utc_now
+from streams.batch import Record
+from streams.event_fields import new_event_fields
+from streams.events import RelationWritten, encode
+from tests.agents import Rig, agent_config, opened_rig, vault_root
+from tests.api import bearer, principal, running_service
+from tests.conftest import Stack
+
+pytestmark = [pytest.mark.engines, pytest.mark.asyncio(loop_scope="module")]
+
+ADA, BOB = principal("acme"), principal("acme", "bob")
+ADMIN = Principal(tenant_id=ADA.tenant_id, agent_id=BOB.agent_id, roles=("admin",))
+OTHERS = principal("bolt")
+ORLA = "---\nsession: s1\n---\nOrla Mint repaired the Tidewheel. See [[d2]].\n"
+WHEEL = "The Tidewheel turns at noon.\n"
+
+
+class World:
+    """The agents, driven by hand, and the service over the same indices."""
+
+    def __init__(self, rig: Rig, http: httpx2.AsyncClient) -> None:
+        self.rig = rig
+        self.http = http
+        self.fed: list[Record] = []
+
+    async def carry_out(self, *records: Record) -> None:
+        self.fed += records
+        await self.rig.feed(*records)
+        words = await self.rig.announced()
+        await self.rig.embed_records(words)
+        await self.rig.extract_records(words)
+        await self.rig.link_all()
+
+    async def ask(self, who: Principal, method: str, path: str, **more: Any) -> httpx2.Response:
+        return await self.http.request(method, path, headers=bearer(who), timeout=20, **more)
+
+    async def erase(self, who: Principal, **body: Any) -> dict[str, Any]:
+        """The request, and the agents at work meanwhile."""
+        call = asyncio.create_task(self.ask(who, "POST", "/v1/erasures", json=body))
+        while not call.done():
+            records = await self.rig.arrived(self.rig.config.topics.memory_writes)
+            if records:
+                await self.carry_out(*records)
+            await asyncio.sleep(0.05)
+        answer = await call
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    async def where(self, *words: str) -> list[str]:
+        """Indices that still say one of the words in any row, and files of the vault."""
+        await self.rig.gate.refresh()
+        found = []
+        for index in Index:
+            rows = json.dumps(await self.rig.rows(index), ensure_ascii=False).lower()
+            found += [index.value for word in words if word.lower() in rows]
+        files = [p for p in self.rig.root.path.rglob("*") if p.is_file()]
+        texts = [(p, p.read_bytes().decode().lower() + p.as_posix().lower()) for p in files]
+        return found + [p.name for p, text in texts for word in words if word.lower() in text]
+
+    def id_of(self, path: str) -> str:
+        return self.rig.home.document(path).doc_id
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def world(stack: Stack, tmp_path: Path) -> AsyncIterator[World]:
+    config = agent_config(stack, f"t{os.urandom(6).hex()}", [vault_root(tmp_path)])
+    async with contextlib.AsyncExitStack() as held:
+        rig = await held.enter_async_context(opened_rig(config))
+        service = await held.enter_async_context(
+            running_service(
+                stack.opensearch_url,
+                tmp_path,
+                vaults=config.roots,
+                principals=[ADA, BOB, OTHERS],
+                prefix=config.prefix,
+                kafka_servers=stack.kafka_servers,
+                keep=True,
+            )
+        )
+        await name_crew(rig)
+        yield World(rig, service.http)
+
+
+async def name_crew(rig: Rig) -> None:
+    """Two names that are found for certain."""
+    owner = EntityNamespace.of(rig.home)
+    [before] = (await read_labels(rig.gate, [owner])).values()
+    rules = (PatternRule(label="crew", pattern="[A-Z]rla Mint|Tidewheel"),)
+    wanted = NamespaceLabels(labels=(EntityLabel(name="person"),), patterns=rules)
+    await change_labels(rig.gate, before, wanted, settled=True, by="ada", at="2026-11-30T00:00:00Z")
+
+
+def relation(rig: Rig, path: str) -> Record:
+    event = RelationWritten(
+        **new_event_fields(rig.home),
+        version=rig.clock.next(),
+        path=path,
+        kind="related",
+        subject="Orla Mint",
+        subject_label="crew",
+        relation_type="repaired",
+        object="Tidewheel",
+        object_label="crew",
+        quote="Orla Mint repaired the Tidewheel.",
+        by="ada",
+    )
+    return rig.record(encode(event), topic=rig.config.topics.memory_writes)
+
+
+async def counts_of(world: World, name: str) -> list[int]:
+    answer = await world.ask(ADA, "GET", f"/v1/entities?q={name}&label=crew")
+    return [e["mention_count"] for e in answer.json()["entities"] if e["name"] == name]
+
+
+async def test_c14_one_of_two_documents_that_share_an_entity_is_erased(world: World) -> None:
+    rig = world.rig
+    await world.carry_out(rig.saved("d1-orla.md", ORLA), rig.saved("d2.md", WHEEL))
+    await world.carry_out(relation(rig, "d1-orla.md"))
+    assert await counts_of(world, "Tidewheel") == [2]
+    erased = await world.erase(ADA, doc_ids=[world.id_of("d1-orla.md")])
+    receipt = erased["receipt"]
+    removed = {name: count for name, count in receipt["removed"].items() if count}
+    assert removed.keys() == {
+        "files", "names", "documents", "chunks", "links", "mentions", "relations", "extractions", "gate",
+    }  # fmt: skip
+    assert (removed["files"], removed["mentions"] >= 2, removed["relations"]) == (1, True, 1)
+    assert set(receipt["remaining"].values()) == {0}
+    assert await world.where("Orla", "d1-orla") == []
+    assert await counts_of(world, "Tidewheel") == [1]
+    assert await counts_of(world, "Orla Mint") == []
+    await world.carry_out(rig.saved("d3.md", "Tidewheel again.\n"))
+    assert await counts_of(world, "Tidewheel") == [2]
+    again = (await world.erase(ADA, doc_ids=[world.id_of("d1-orla.md")]))["receipt"]
+    assert set(again["removed"].values()) == {0}
+    genuine = await world.ask(ADA, "POST", "/v1/erasures/check", json=receipt)
+    forged = await world.ask(ADA, "POST", "/v1/erasures/check", json=receipt | {"doc_ids": []})
+    assert (genuine.json(), forged.json()) == ({"genuine": True}, {"genuine": False})
+    assert (await rig.verified()) == {}
+
+
+async def test_replaying_every_topic_brings_nothing_back(world: World) -> None:
+    rig = world.rig
+    first = rig.saved("d1-orla.md", ORLA)
+    await world.carry_out(first, rig.saved("d2.md", WHEEL))
+    edited = rig.saved("d1-orla.md", ORLA + "Orla came twice.\n")
+    await world.carry_out(edited)
+    words = list(world.fed)
+    await world.erase(ADA, doc_ids=[world.id_of("d1-orla.md")])
+    # The watcher's echo of the file's end, newer than the erasure: what is left stays without a name.
+    await world.carry_out(rig.change("d1-orla.md", kind="deleted"))
+    assert await world.where("Orla", "d1-orla") == []
+    rig.inbox.clear()
+    await rig.consumer.seek_to_beginning()
+    told = {
+        topic: await rig.arrived(topic) for topic in (rig.config.topics.documents, rig.config.topics.mentions)
+    }
+    for record in words:
+        await rig.feed(record)
+    await rig.embed_records(told[rig.config.topics.documents])
+    await rig.extract_records(told[rig.config.topics.documents])
+    await rig.link_records(told[rig.config.topics.mentions])
+    await rig.link_all()
+    assert await world.where("Orla", "d1-orla") == []
+    # A rebuild drops the fences with all else, and has to bring them back.
+    await rig.gate.drop_indices(REBUILT)
+    model = rig.embed.model.embedder
+    await rig.gate.ensure_indices(dimension=model.dimension, pair_id=model.pair_id)
+    assert await restore_fences(rig.gate, ADA.tenant_id, days=45, now=utc_now()) == 1
+    await rig.feed(*words)
+    assert await world.where("Orla", "d1-orla") == []
+
+
+async def test_a_forgotten_document_is_erased_with_its_copies_and_its_former_names(world: World) -> None:
+    rig = world.rig
+    await world.carry_out(rig.saved("orla-first.md", ORLA))
+    await world.carry_out(*rig.moved("orla-first.md", "orla-then.md", ORLA))
+    await asyncio.to_thread(rig.ingest.vaults.files.get(rig.home).set_aside, "orla-then.md")  # type: ignore[union-attr]
+    await world.carry_out(rig.change("orla-then.md", kind="deleted"))
+    assert await world.where("orla-then") != []
+    erased = await world.erase(ADA, doc_ids=[world.id_of("orla-then.md")])
+    assert await world.where("Orla") == []
+    assert erased["receipt"]["removed"]["files"] == 1
+
+
+async def test_by_session_agent_and_subject(world: World) -> None:
+    rig = world.rig
+    texts = {
+        "a.md": ORLA,
+        "b.md": "---\nsession: s1\n---\nNobody.\n",
+        "c.md": "Orla Mint sails.\n",
+        "d.md": WHEEL,
+    }
+    await world.carry_out(*(rig.saved(path, text) for path, text in texts.items()))
+    by_session = await world.erase(ADA, session="s1")
+    assert sorted(by_session["receipt"]["doc_ids"]) == sorted(map(world.id_of, ("a.md", "b.md")))
+    by_subject = await world.erase(ADA, subject="orla mint")
+    assert by_subject["receipt"]["doc_ids"] == [world.id_of("c.md")]
+    nobody = await world.erase(BOB, agent="ada")
+    assert (nobody["documents"], nobody["receipt"]["doc_ids"]) == (0, [])
+    assert [row["path"] for row in (await rig.documents()).values()] == ["d.md"]
+
+
+async def test_who_may_erase_what(world: World) -> None:
+    rig = world.rig
+    await world.carry_out(rig.saved("d1-orla.md", ORLA))
+    doc_id, nobodys = world.id_of("d1-orla.md"), "deadbeef-0000-5000-8000-000000000000"
+    refusals = {
+        await _refused(world, who, one) for who in (OTHERS, ADA) for one in ((doc_id, nobodys)[who is ADA],)
+    }
+    assert refusals == {(422, "no such document, or not one that this key may erase")}
+    assert (await _refused(world, BOB, doc_id))[0] == 422
+    both = await world.ask(ADA, "POST", "/v1/erasures", json={"agent": "ada", "session": "s1"})
+    assert both.json()["errors"][0]["message"] == "give one of doc_ids, agent, session and subject"
+    foreign = (await world.erase(ADA, doc_ids=[doc_id]))["erasure_id"]
+    assert (await world.ask(ADA, "GET", f"/v1/erasures/{foreign}")).json()["state"] == "complete"
+    for who in (OTHERS, BOB):
+        assert (await world.ask(who, "GET", f"/v1/erasures/{foreign}")).status_code == 404
+
+
+async def _refused(world: World, who: Principal, doc_id: str) -> tuple[int, str]:
+    answer = await world.ask(who, "POST", "/v1/erasures", json={"doc_ids": [doc_id]})
+    return answer.status_code, answer.json()["errors"][0]["message"]

@@ -1,0 +1,216 @@
+"""Random requests over every route, and what no answer to them may show.
+
+A world of two tenants with three scopes each, alike but for one word of each vault. Whoever asks for whatever, with
+whatever ids, words, cursors and filters of anybody: the answer holds no word and no id of a vault that the asker
+doesn't see, and what is asked by an id of others is answered like an id that nobody has.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+
+from indexers.domain.identity import Principal
+
+#: An id that is nobody's, in the form of all.
+NOBODYS = "deadbeef-0000-5000-8000-000000000000"
+_REQUEST_ID = re.compile(r'"request_id":\s*"[^"]*"')
+_PARAMETER = re.compile(r"{(\w+)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """`sees`: names of vaults."""
+
+    principal: Principal
+    key: str
+    sees: frozenset[str]
+
+
+@dataclass(slots=True, kw_only=True)
+class World:
+    """Words and ids by the vault that they are of, and what askers were given so far."""
+
+    askers: list[Asker]
+    words: Mapping[str, str]
+    #: Vault → kind of id (doc_id, entity_id, proposal_id, event_id …) → ids.
+    ids: Mapping[str, Mapping[str, list[str]]]
+    #: Cursors that some asker got, by route: another may try them.
+    cursors: dict[str, list[str]] = field(default_factory=dict)
+
+    def any_id(self, rnd: random.Random, kind: str, asker: Asker) -> str:
+        """Of half of the probes one that the asker sees, else anybody's or nobody's."""
+        own = [one for name in sorted(asker.sees) for one in self.ids[name].get(kind, [])]
+        if own and rnd.random() < 0.5:
+            return rnd.choice(own)
+        return rnd.choice([NOBODYS, *(one for vault in self.ids.values() for one in vault.get(kind, []))])
+
+    def own(self, asker: Asker) -> set[str]:
+        """Ids that the asker sees."""
+        return {one for name in asker.sees for found in self.ids[name].values() for one in found}
+
+    def foreign(self, asker: Asker) -> tuple[set[str], set[str]]:
+        """Words and ids that the asker must not be shown."""
+        others = [name for name in self.words if name not in asker.sees]
+        ids = {one for name in others for found in self.ids[name].values() for one in found}
+        return {self.words[name] for name in others}, ids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    method: str
+    route: str
+    asker: Asker
+    path_values: Mapping[str, str]
+    params: Mapping[str, Any]
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        return _PARAMETER.sub(lambda found: self.path_values[found[1]], self.route)
+
+    @property
+    def said(self) -> str:
+        """All that the request itself says: an answer may repeat it."""
+        parts = [*self.path_values.values(), *map(str, self.params.values()), *self.headers.values()]
+        return " ".join(parts) + json.dumps(self.body, ensure_ascii=False)
+
+    def with_nobodys(self, names: set[str]) -> Probe:
+        values = {name: NOBODYS if name in names else value for name, value in self.path_values.items()}
+        return Probe(
+            method=self.method,
+            route=self.route,
+            asker=self.asker,
+            path_values=values,
+            params=self.params,
+            body=self.body,
+            headers=self.headers,
+        )
+
+
+#: Makes the body of a probe of one route.
+BodyOf = Callable[[random.Random, World, Asker], Any]
+
+
+@dataclass(slots=True, kw_only=True)
+class Prober:
+    """`bodies`: (method, route) → body; of every route that takes one. `idle`: routes that nobody probes, and why."""
+
+    world: World
+    http: httpx2.AsyncClient
+    openapi: Mapping[str, Any]
+    bodies: Mapping[tuple[str, str], BodyOf]
+    idle: frozenset[tuple[str, str]] = frozenset()
+    statuses: dict[tuple[str, str], set[int]] = field(default_factory=dict)
+
+    @property
+    def routes(self) -> list[tuple[str, str]]:
+        """Of the OpenAPI document: a new route is probed without a word here, or fails for want of a body."""
+        return sorted(
+            (method.upper(), route)
+            for route, operations in self.openapi["paths"].items()
+            for method in operations
+            if (method.upper(), route) not in self.idle
+        )
+
+    def probe(self, rnd: random.Random) -> Probe:
+        method, route = rnd.choice(self.routes)
+        operation = self.openapi["paths"][route][method.lower()]
+        params, headers = {}, {}
+        for parameter in operation.get("parameters", []):
+            if parameter["in"] == "query" and (parameter.get("required") or rnd.random() < 0.4):
+                params[parameter["name"]] = self._value(rnd, route, parameter["name"])
+        if rnd.random() < 0.05:
+            headers["x-hopline-tenant"] = rnd.choice(["t1", "t2"])
+        asker = rnd.choice(self.world.askers)
+        body = self.bodies[method, route](rnd, self.world, asker) if "requestBody" in operation else None
+        path_values = {name: self._path_value(rnd, name, asker) for name in _PARAMETER.findall(route)}
+        if path_values.get("doc_id") in self.world.own(asker):
+            # It would be waited for: nobody carries out what is asked for here.
+            params.pop("erase", None)
+        return Probe(
+            method=method,
+            route=route,
+            asker=asker,
+            path_values=path_values,
+            params=params,
+            body=body,
+            headers=headers,
+        )
+
+    async def check(self, probe: Probe) -> None:
+        """Raises AssertionError for a leak, a server's fault, or an answer that tells foreign from missing."""
+        answer = await self._send(probe)
+        self.statuses.setdefault((probe.method, probe.route), set()).add(answer.status_code)
+        told = f"{probe.method} {probe.path} {dict(probe.params)} {probe.body} by {probe.asker.principal}"
+        assert answer.status_code < 500 or answer.status_code == 503, f"{told}: {answer.text}"
+        words, ids = self.world.foreign(probe.asker)
+        shown = answer.text + json.dumps(dict(answer.headers))
+        leaked = [one for one in (*words, *ids) if one in shown and one not in probe.said]
+        assert not leaked, f"{told} shows {leaked}"
+        self._collect(probe, answer)
+        foreign = {name for name, value in probe.path_values.items() if value in ids}
+        if foreign:
+            await self._compare(probe, answer, foreign, told)
+
+    async def _compare(self, probe: Probe, answer: httpx2.Response, foreign: set[str], told: str) -> None:
+        other = probe.with_nobodys(foreign)
+        missing = await self._send(other)
+        one, two = _told(answer, probe), _told(missing, other)
+        assert one == two, f"{told}: {one} where nobody's id gives {two}"
+
+    async def _send(self, probe: Probe) -> httpx2.Response:
+        headers = {"authorization": f"Bearer {probe.asker.key}", **probe.headers}
+        if probe.body is None:
+            return await self.http.request(
+                probe.method, probe.path, params=dict(probe.params), headers=headers
+            )
+        return await self.http.request(
+            probe.method, probe.path, params=dict(probe.params), headers=headers, json=probe.body
+        )
+
+    def _path_value(self, rnd: random.Random, name: str, asker: Asker) -> str:
+        if name == "namespace":
+            return rnd.choice(["shared", "agent:ada", "agent:bob", "team:ops", "team:sales", "agent:eve"])
+        if name == "tenant":
+            return rnd.choice(["t1", "t2", "t3", "hopline"])
+        return self.world.any_id(rnd, name, asker)
+
+    def _value(self, rnd: random.Random, route: str, name: str) -> Any:
+        words = [*self.world.words.values(), "Copper", "Copper Guild", "ledger", "부산"]
+        pools: dict[str, list[Any]] = {
+            "q": words,
+            "label": ["crew", "incident", "person"],
+            "namespace": ["shared", "agent:ada", "team:ops"],
+            "page_size": [1, 2, 50],
+            "cursor": [*self.world.cursors.get(route, []), "x"],
+            "depth": [1, 2, 3],
+            "wait_for": ["ingested"],
+            "timeout_seconds": [0.1],
+            "erase": ["true"],
+            "tenant": ["t1", "t2", "hopline"],
+        }
+        return rnd.choice(pools.get(name, [0, 1, 2, "true", "x"]))
+
+    def _collect(self, probe: Probe, answer: httpx2.Response) -> None:
+        if answer.status_code != 200 or "json" not in answer.headers.get("content-type", ""):
+            return
+        value = answer.json()
+        cursor = value.get("next_cursor") if isinstance(value, dict) else None
+        known = self.world.cursors.setdefault(probe.route, [])
+        if cursor and len(known) < 20:
+            known.append(cursor)
+
+
+def _told(answer: httpx2.Response, probe: Probe) -> tuple[int, str]:
+    text = _REQUEST_ID.sub("", answer.text)
+    for value in probe.path_values.values():
+        text = text.replace(value, "ID")
+    return answer.status_code, text
