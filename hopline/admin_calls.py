@@ -63,6 +63,10 @@ def change_tenant(name: str, **changes: Any) -> Call[Tenant]:
     return Call(method="PUT", path=_tenant_path(name), answer=Tenant, json=changes)
 
 
+def delete_tenant(name: str) -> Call[Tenant]:
+    return Call(method="DELETE", path=_tenant_path(name), answer=Tenant)
+
+
 def audit(
     *, tenant: str | None = None, page_size: int | None = None, cursor: str | None = None
 ) -> Call[AuditPage]:

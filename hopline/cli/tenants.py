@@ -103,6 +103,14 @@ def resume(name: Name, *, as_json: AsJson = False) -> None:
     _show(calls.change_tenant(name, suspended=False), as_json=as_json)
 
 
+@app.command("delete")
+def delete(name: Name, *, as_json: AsJson = False) -> None:
+    """Close a tenant for good: its keys are unknown, its name stays taken. Its memory goes by `hopline erase`."""
+    from hopline import admin_calls as calls
+
+    _show(calls.delete_tenant(name), as_json=as_json)
+
+
 @app.command("audit")
 def audit(
     name: Annotated[

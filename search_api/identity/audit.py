@@ -36,6 +36,7 @@ Action = Literal[
     "key.revoke",
     "tenant.create",
     "tenant.change",
+    "tenant.delete",
     "document.erase",
     "query.erase",
     "tenant.erase",

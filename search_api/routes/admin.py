@@ -122,6 +122,12 @@ async def change_tenant(
     return await services.identity.tenant_admin.change(actor, tenant, body)
 
 
+@router.delete("/tenants/{tenant}", summary="Delete a tenant", responses=_CHANGE)
+async def delete_tenant(tenant: TenantName, services: ServicesDep, actor: ActorDep) -> TenantAnswer:
+    """For good: its keys and tokens are unknown, its name stays taken. Its memory goes by erasure. For operators."""
+    return await services.identity.tenant_admin.delete(actor, tenant)
+
+
 @router.get("/audit", summary="The audit log", responses=_READ)
 async def read_audit(
     services: ServicesDep,
