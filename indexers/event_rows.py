@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from indexers.domain.identity import SEPARATOR, DocumentKey, Principal
+from indexers.domain.identity import SEPARATOR, DocumentKey, Principal, TenantId
 from indexers.opensearch.calls import RowWrite
 from indexers.opensearch.rows import EventRow, Index, owner_fields
 
@@ -70,7 +70,8 @@ def stage_row(
     )
 
 
-def stage_write(row: EventRow, principal: Principal) -> RowWrite:
+def stage_write(row: EventRow) -> RowWrite:
     """Made once: a repeat changes nothing, so the time is that of the first."""
+    principal = Principal.pipeline(TenantId(row.tenant_id))
     row_id = stage_id(row.event_id, row.stage, row.part)
     return RowWrite(principal=principal, index=Index.EVENTS, row_id=row_id, action="create", row=row)

@@ -36,7 +36,6 @@ Action = Literal[
     "key.revoke",
     "tenant.create",
     "tenant.change",
-    "tenant.delete",
     "document.erase",
     "query.erase",
     "tenant.erase",

@@ -99,14 +99,14 @@ class TenantAdministration:
         self._audit.record(actor, "tenant.change", target=name, tenant=name, detail=_told(tenant))
         return self._answer(tenant)
 
-    async def delete(self, actor: Actor, name: str) -> TenantAnswer:
-        """Its keys are unknown from now on, and its name stays taken; to say it again changes nothing."""
+    async def end(self, actor: Actor, name: str) -> TenantId:
+        """Its keys are unknown from now on, for good. Repeating it changes nothing."""
         before = await self._managed(actor, name)
-        tenant = msgspec.structs.replace(before.value, state="deleted")
-        if tenant != before.value:
-            await self._replace(actor, before, tenant)
-            self._audit.record(actor, "tenant.delete", target=name, tenant=name)
-        return self._answer(tenant)
+        if before.value.state != "deleted":
+            ended = msgspec.structs.replace(before.value, state="deleted")
+            await self._replace(actor, before, ended)
+            self._audit.record(actor, "tenant.erase", target=name, tenant=name, detail=_told(ended))
+        return TenantId(name)
 
     async def _managed(self, actor: Actor, name: str) -> Registered[StoredTenant]:
         """What only an operator may change; others learn nothing of a tenant that isn't theirs."""

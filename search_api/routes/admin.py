@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import AfterValidator
 
+from search_api.erasure.models import ErasureAnswer
 from search_api.identity.authenticator import Identity
 from search_api.identity.models import (
     AuditAnswer,
@@ -122,10 +123,19 @@ async def change_tenant(
     return await services.identity.tenant_admin.change(actor, tenant, body)
 
 
-@router.delete("/tenants/{tenant}", summary="Delete a tenant", responses=_CHANGE)
-async def delete_tenant(tenant: TenantName, services: ServicesDep, actor: ActorDep) -> TenantAnswer:
-    """For good: its keys and tokens are unknown, its name stays taken. Its memory goes by erasure. For operators."""
-    return await services.identity.tenant_admin.delete(actor, tenant)
+@router.post(
+    "/tenants/{tenant}/erase",
+    summary="Erase a tenant for good",
+    responses=_CHANGE | {202: {"description": "Not through yet: send it again.", "model": ErasureAnswer}},
+)
+async def erase_tenant(
+    tenant: TenantName, services: ServicesDep, actor: ActorDep, response: Response
+) -> ErasureAnswer:
+    """Its keys are unknown at once; documents go by the thousand. For operators; `more`: send the same again."""
+    tenant_id = await services.identity.tenant_admin.end(actor, tenant)
+    answer = await services.erasures.erase_tenant(actor, tenant_id)
+    response.status_code = 200 if answer.receipt and not answer.more else 202
+    return answer
 
 
 @router.get("/audit", summary="The audit log", responses=_READ)

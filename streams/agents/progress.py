@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from indexers.domain.identity import Principal, TenantId
 from indexers.event_rows import Followed, stage_row, stage_write
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.rows import EventRow
@@ -30,7 +29,7 @@ class Progress:
         """Waits while the store is away; a row that it refuses is not worth a document."""
         if not rows:
             return
-        writes = [stage_write(row, Principal.pipeline(TenantId(row.tenant_id))) for row in rows]
+        writes = [stage_write(row) for row in rows]
         await self.context.hold("opensearch", lambda: self.gate.write(writes))
 
     async def failed(self, poisoned: Sequence[Poisoned]) -> None:

@@ -352,8 +352,6 @@ class TestAdminCommands:
         refused = run("keys", "list", key=admin)
         assert "suspended" in str(refused.exception)
         assert run("tenants", "resume", "acme").output == "acme  active  a fleet\n"
-        run("tenants", "create", "gone")
-        assert run("tenants", "delete", "gone").output == "gone  deleted\n"
         assert json.loads(run("tenants", "show", "acme", "--json").stdout)["limits"] == {}
         assert "acme" in run("tenants", "list").output
 

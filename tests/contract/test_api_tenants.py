@@ -94,29 +94,6 @@ class TestTenants:
         await ask(service, OPERATOR, "PUT", path, json={"suspended": False})
         await ask(service, key, "GET", "/v1/whoami")
 
-    async def test_a_deleted_tenants_keys_are_unknown_and_its_name_stays_taken(
-        self, service: Service
-    ) -> None:
-        path = "/v1/admin/tenants/gone"
-        await ask(service, OPERATOR, "POST", "/v1/admin/tenants", 201, json={"tenant": "gone"})
-        key = (await make(service, OPERATOR, tenant="gone", roles=["admin"]))["key"]
-        assert (await refused(service, key, "DELETE", path))[0] == 403
-        assert await refused(service, BOSS, "DELETE", path) == await refused(
-            service, BOSS, "DELETE", "/v1/admin/tenants/nowhere"
-        )
-        for _ in range(2):
-            assert (await ask(service, OPERATOR, "DELETE", path))["state"] == "deleted"
-        unknown = await refused(service, "some-key", "GET", "/v1/whoami")
-        assert await refused(service, key, "GET", "/v1/whoami") == unknown
-        answers = [
-            await refused(service, OPERATOR, "PUT", path, json={"suspended": False}),
-            await refused(service, OPERATOR, "POST", "/v1/admin/tenants", json={"tenant": "gone"}),
-            await refused(service, OPERATOR, "POST", "/v1/admin/keys", json={"agent": "a", "tenant": "gone"}),
-        ]
-        assert [status for status, _ in answers] == [409, 409, 404]
-        [entry] = await audited(service, OPERATOR, of="tenant.delete", tenant="gone")
-        assert (entry["target"], entry["by_tenant"]) == ("gone", INSTALLATION)
-
     async def test_a_tenants_own_limits_count(self, service: Service) -> None:
         body = {"tenant": "small", "limits": {"requests_per_second": 0.01, "requests_burst": 2}}
         await ask(service, OPERATOR, "POST", "/v1/admin/tenants", 201, json=body)

@@ -20,7 +20,7 @@ from indexers.domain.identity import AgentId, Principal, TenantId
 from search_api.keys import store_key
 from streams.rebuild import AGENTS
 from tests.conftest import Stack
-from tests.pipeline import Pipeline, running, write_keys
+from tests.pipeline import Pipeline, running, wait_for, write_keys
 
 pytestmark = pytest.mark.engines
 
@@ -61,6 +61,8 @@ def pipeline(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         kafka_servers=stack.kafka_servers,
         opensearch_url=stack.opensearch_url,
         data_dir=folder,
+        # One that was killed is back at once, without the wait for its session's end.
+        settings={"HOPLINE_INGEST__INSTANCE_ID": "ingest"},
         vaults=[
             *({"name": t, "path": str(write_vault(folder, t)), "tenant": t} for t in KEYS),
             {
@@ -266,3 +268,37 @@ def without_request(problem: dict[str, Any], doc_id: str) -> str:
     """The answer but for what names the request itself."""
     kept = {k: v for k, v in problem.items() if k not in ("request_id", "instance")}
     return json.dumps(kept, sort_keys=True).replace(doc_id, "ID")
+
+
+def test_memories_of_an_agent_without_a_vault_survive_the_end_of_a_worker(pipeline: Pipeline) -> None:
+    key = "key-of-a-writer-of-one-0123456789abcdef"
+    writer = Principal(tenant_id=TenantId("t1"), agent_id=AgentId("writer"))
+    store_key(pipeline.data_dir / "keys.json", key, writer)
+
+    def call(path: str, body: Any = None) -> Any:
+        status, answer = pipeline.request(path, body, key)
+        assert status in (200, 202), answer
+        return answer
+
+    first = call("/v1/memories?wait_for=linked&timeout_seconds=8", {"content": "Kestrel of Alice Novak."})
+    assert first["event"]["state"] == "linked"
+    pipeline.kill("ingest")
+    second = call("/v1/memories", {"content": "Merlin, written while nobody ingests.", "title": "Merlin"})
+    pipeline.start("ingest")
+    event = f"/v1/events/{second['event_id']}?wait_for=linked&timeout_seconds=8"
+    wait_for(lambda: call(event)["state"] == "linked", 30, "the event linked")
+    file = pipeline.data_dir / "memories/t1/personal/writer" / second["path"]
+    file.write_text(file.read_text().replace("Merlin, written", "Peregrine, edited"))
+
+    def found(words: str) -> list[str]:
+        hits: list[dict[str, str]] = call("/v1/search", {"query": words, "parts": ["keyword"]})["hits"]
+        return [hit["path"] for hit in hits]
+
+    wait_for(lambda: found("peregrine") == [second["path"]], 15, "the edit found")
+    pipeline.wait_idle()
+    done = pipeline.cli("verify", "--root", "t1.personal.writer", "--json")
+    [report] = json.loads(done.stdout)["roots"]
+    assert (done.returncode, report["files"], report["counts"]) == (0, 2, {})
+    assert [
+        pipeline.request(f"/v1/documents/{first['doc_id']}", key=other)[0] for other in KEYS.values()
+    ] == [404, 404]

@@ -140,8 +140,8 @@ class IngestHandler:
         await hold("opensearch", lambda: remove_erased(self.gate, written))
         await self.context.send(planned.words_of(written.applied))
         fingerprint = self.planner.versions.fingerprint
-        ungated = await hold("opensearch", lambda: write_gate_rows(self.gate, written, fingerprint))
-        await self.progress.tell(told_of(written, planned.overtaken))
+        told = told_of(written, planned.overtaken)
+        ungated = await hold("opensearch", lambda: write_gate_rows(self.gate, written, fingerprint, told))
         return len(written.stale), [*written.rejected, *ungated]
 
     def _texts(self, planned: Planned) -> VaultTexts:

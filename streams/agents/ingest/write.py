@@ -10,11 +10,12 @@ import msgspec
 from indexers.domain.identity import DocumentId, Principal, TenantId
 from indexers.domain.title_names import names_of
 from indexers.errors import PoisonRecord
+from indexers.event_rows import stage_write
 from indexers.linking.settle import read_links, settle
 from indexers.linking.sources import StoredLink, link_removal, links_naming, outdated_links
 from indexers.linking.unlinked import Naming, settle_mentions
 from indexers.opensearch.gate import Gate, RowRef, RowWrite, WriteResult
-from indexers.opensearch.rows import Index, LinkRow
+from indexers.opensearch.rows import EventRow, Index, LinkRow
 from streams.agents.ingest.work import Work, by_tenant, gate_write, own_link_ids, row_writes
 from streams.batch import Poisoned
 
@@ -69,17 +70,21 @@ async def remove_erased(gate: Gate, written: Written) -> None:
         await gate.delete_matching(Principal.pipeline(tenant_id), Index.RELATIONS, query)
 
 
-async def write_gate_rows(gate: Gate, written: Written, versions: str) -> list[Poisoned]:
-    """Last of all: from here on the same bytes are skipped, unless the store refused a part of them."""
-    results = await gate.write(
-        [
-            gate_write(work, versions, complete=work.document.doc_id not in written.incomplete)
-            for work in written.applied
-        ]
-    )
+async def write_gate_rows(
+    gate: Gate, written: Written, versions: str, stages: Sequence[EventRow] = ()
+) -> list[Poisoned]:
+    """Last of all: from here on the same bytes are skipped, unless the store refused a part of them.
+
+    `stages` go with them, in one request; one that is refused is not worth a document.
+    """
+    gates = [
+        gate_write(work, versions, complete=work.document.doc_id not in written.incomplete)
+        for work in written.applied
+    ]
+    results = await gate.write([*gates, *map(stage_write, stages)])
     return [
         _poisoned(work, result.reason)
-        for work, result in zip(written.applied, results, strict=True)
+        for work, result in zip(written.applied, results, strict=False)
         if result.status == "rejected"
     ]
 
