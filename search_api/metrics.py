@@ -18,6 +18,7 @@ class ApiMetrics:
         self.store = StoreMetrics(registry)
         self._of_requests()
         self._of_identity()
+        self._of_memories()
         self._of_searches()
         self._of_hits()
         self._of_contexts()
@@ -57,6 +58,24 @@ class ApiMetrics:
             "hopline_quota_refusals_total",
             "Requests refused with 429, by the limit of the tenant that was reached (requests, writes, bytes).",
             ["kind"],
+            registry=self.registry,
+        )
+
+    def _of_memories(self) -> None:
+        """What was accepted into the log."""
+        self.memory_events = Counter(
+            "hopline_memory_events_total",
+            "Memory events that the broker confirmed, by kind (write, update, supersede, forget, erase); replayed: the "
+            "idempotency key was known.",
+            ["kind", "outcome"],
+            registry=self.registry,
+        )
+        self.memory_wait_seconds = Histogram(
+            "hopline_memory_wait_seconds",
+            "Time that callers waited for a milestone of their events, by how it ended: reached, ended (overtaken or "
+            "failed), late (the time was over).",
+            ["until", "outcome"],
+            buckets=_SECONDS,
             registry=self.registry,
         )
 

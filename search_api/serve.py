@@ -257,6 +257,7 @@ def _services(
         quotas=quotas,
         request_seconds=settings.api.request_timeout_seconds,
         content_max_chars=settings.api.memory_max_chars,
+        metrics=metrics,
     )
     return Services(
         search=service,

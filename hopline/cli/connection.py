@@ -13,6 +13,7 @@ from hopline.calls import NotFound
 from hopline.client import HoplineClient
 from hopline.service_address import admin_key, api_url
 from hopline.settings import Settings, load_settings
+from indexers.domain.identity import AgentId, Namespace, Scope, TeamId, TenantId
 from indexers.errors import HoplineError, WrongUsage
 from indexers.settings import VaultRoot
 
@@ -38,17 +39,20 @@ def administering() -> Iterator[HoplineClient]:
 
 
 def resolve(client: HoplineClient, settings: Settings, document: str) -> str:
-    """An id as it is; a path as the document with this path in the first configured vault that has it."""
+    """An id as it is; a path as the document with this path in the first configured vault that has it.
+
+    After these come the vaults that the service keeps for the key's own memories: personal, teams', shared.
+    """
     if _is_id(document):
         return document
     if PurePath(document).is_absolute():
         return client.document(_inside_a_vault(settings.vaults, Path(document))).doc_id
-    try:
-        ids = [root.namespace.document(document).doc_id for root in settings.vaults]
-    except ValueError as exc:
-        msg = f"{exc}, counted from the vault root"
-        raise WrongUsage(msg) from exc
-    for doc_id in ids:
+    for namespace in _namespaces(client, settings.vaults):
+        try:
+            doc_id = namespace.document(document).doc_id
+        except ValueError as exc:
+            msg = f"{exc}, counted from the vault root"
+            raise WrongUsage(msg) from exc
         try:
             return client.document(doc_id).doc_id
         except NotFound:
@@ -57,6 +61,23 @@ def resolve(client: HoplineClient, settings: Settings, document: str) -> str:
         f"no document {document!r}: give an id (`hopline search --json`) or a path relative to the vault root"
     )
     raise HoplineError(msg)
+
+
+def _namespaces(client: HoplineClient, vaults: Iterable[VaultRoot]) -> Iterator[Namespace]:
+    """Each once; the service is asked who the key is only where no configured vault has it."""
+    configured = [root.namespace for root in vaults]
+    yield from configured
+    who = client.whoami()
+    scopes = [
+        (Scope.PERSONAL, None),
+        *((Scope.TEAM, TeamId(team)) for team in who.teams),
+        (Scope.SHARED, None),
+    ]
+    own = [
+        Namespace(tenant_id=TenantId(who.tenant), agent_id=AgentId(who.agent), scope=scope, team_id=team)
+        for scope, team in scopes
+    ]
+    yield from (namespace for namespace in own if namespace not in configured)
 
 
 def _inside_a_vault(vaults: Iterable[VaultRoot], path: Path) -> str:

@@ -38,16 +38,20 @@ _FORGETS: Final = ToolAnnotations(
 class HoplineMcp(MCPServer[Any]):
     """Tells a model what is wrong with a call in words that it can act on."""
 
+    #: Tool → its arguments; read at the first call, and never changed.
+    _takes: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - replaced, not changed
+
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context | None = None
     ) -> CallToolResult | InputRequiredResult:
-        tools = {tool.name: tool for tool in await self.list_tools()}
-        if name not in tools:
-            msg = f"There is no such tool. The tools are: {', '.join(tools)}."
+        if not self._takes:
+            tools = await self.list_tools()
+            self._takes = {tool.name: tuple(tool.input_schema["properties"]) for tool in tools}
+        if name not in self._takes:
+            msg = f"There is no such tool. The tools are: {', '.join(self._takes)}."
             raise ToolError(msg)
-        known = tools[name].input_schema["properties"]
-        if unknown := set(arguments) - set(known):
-            raise ToolError(told_unknown_arguments(name, unknown, known))
+        if unknown := set(arguments).difference(self._takes[name]):
+            raise ToolError(told_unknown_arguments(name, unknown, self._takes[name]))
         try:
             return await super().call_tool(name, arguments, context)
         except UnexpectedToolError as exc:

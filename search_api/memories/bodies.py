@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Sequence
 from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, Field, PlainSerializer, model_validator
@@ -10,7 +12,7 @@ from pydantic import AfterValidator, Field, PlainSerializer, model_validator
 from indexers.domain.entities.evidence import NAME_MAX_CHARS, QUOTE_MAX_CHARS
 from indexers.domain.entities.relations import TYPE_MAX_CHARS
 from indexers.domain.frontmatter import POSITION_MAX
-from indexers.domain.identity import LABEL_PATTERN, Scope
+from indexers.domain.identity import LABEL_PATTERN, SEPARATOR, Scope
 from search_api.requests import DocType, Moment, Request, clean_text
 
 CONTENT_MAX_CHARS: Final = 200_000
@@ -119,3 +121,17 @@ class MemoryUpdate(_Described):
 
 class MemoriesBody(Request):
     memories: list[MemoryBody] = Field(min_length=1, max_length=BATCH_MAX)
+
+
+def body_hash(what: str, body: MemoryBody | MemoryUpdate | None) -> str:
+    """Of what was asked, the key apart. An update's unnamed fields are none."""
+    if body is None:
+        said = b""
+    else:
+        only_set = isinstance(body, MemoryUpdate)
+        said = body.model_dump_json(exclude={"idempotency_key"}, exclude_unset=only_set).encode()
+    return hashlib.sha256(f"{what}{SEPARATOR}".encode() + said).hexdigest()
+
+
+def bytes_of(bodies: Sequence[MemoryBody | MemoryUpdate]) -> int:
+    return sum(len(body.content.encode()) for body in bodies)

@@ -12,6 +12,7 @@ from indexers.event_rows import stage_id
 from indexers.opensearch.gate import Gate, RowRef, StoredRow
 from indexers.opensearch.rows import Index
 from search_api.memories.answers import EventAnswer, FailureAnswer, Milestone, StageTold, State
+from search_api.metrics import ApiMetrics
 from search_api.problems import no_such
 from search_api.stored import is_id
 
@@ -38,8 +39,9 @@ Rows = Mapping[str, Mapping[str, Any]]
 class Events:
     """Raises ProblemError: 404 alike for what isn't there and what the principal may not see."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: Gate, metrics: ApiMetrics) -> None:
         self._gate = gate
+        self._metrics = metrics
 
     async def get(
         self, principal: Principal, event_id: str, *, until: Milestone | None = None, seconds: float = 0
@@ -57,7 +59,8 @@ class Events:
     ) -> list[EventAnswer]:
         """Until all have reached it or never will, or the time is over. A store that is away ends it too."""
         loop = asyncio.get_running_loop()
-        deadline, pause = loop.time() + seconds, _FIRST_PAUSE
+        began = loop.time()
+        deadline, pause = began + seconds, _FIRST_PAUSE
         known = {event.event_id: event for event in events}
         while waiting := [e.event_id for e in known.values() if not _is_there(e, until)]:
             left = deadline - loop.time()
@@ -70,6 +73,10 @@ class Events:
                     known |= await self.look(principal, waiting)
             except (Transient, TimeoutError):
                 break
+        waited = self._metrics.memory_wait_seconds.labels(
+            until=until, outcome=_outcome(known.values(), until)
+        )
+        waited.observe(loop.time() - began)
         return [known[event.event_id] for event in events]
 
     async def look(self, principal: Principal, event_ids: Sequence[str]) -> dict[str, EventAnswer]:
@@ -139,6 +146,13 @@ def _failure(event_id: str, rows: Rows, at: Mapping[str, str]) -> FailureAnswer 
         if row is not None and stage not in at:
             return FailureAnswer(reason=row["reason"] or "other")
     return None
+
+
+def _outcome(events: Iterable[EventAnswer], until: Milestone) -> str:
+    states = {event.state for event in events}
+    if states <= _REACHED[until]:
+        return "reached"
+    return "ended" if states <= _REACHED[until] | _OVER else "late"
 
 
 def _is_there(event: EventAnswer, until: Milestone) -> bool:

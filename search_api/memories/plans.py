@@ -5,8 +5,6 @@ So a request that is repeated with its idempotency key sends the very same event
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid5
@@ -21,7 +19,7 @@ from indexers.event_rows import KEY, POINTER, key_id, pointer_id, stage_id
 from indexers.opensearch.gate import RowWrite
 from indexers.opensearch.rows import EventRow, Index, owner_fields
 from search_api.memories.answers import EventKind
-from search_api.memories.bodies import MemoryBody, MemoryUpdate, RelationBody
+from search_api.memories.bodies import MemoryBody, MemoryUpdate, RelationBody, body_hash
 from search_api.problems import ProblemError, invalid_field
 from streams.events import (
     MemoryChange,
@@ -197,20 +195,6 @@ def plan_change(
     return Plan(
         kind=kind, event=event, further=(), key=key, body_hash=body_hash(f"{kind} {document.doc_id}", None)
     )
-
-
-def body_hash(what: str, body: MemoryBody | MemoryUpdate | None) -> str:
-    """Of what was asked, the key apart. An update's unnamed fields are none."""
-    if body is None:
-        said = b""
-    else:
-        only_set = isinstance(body, MemoryUpdate)
-        said = body.model_dump_json(exclude={"idempotency_key"}, exclude_unset=only_set).encode()
-    return hashlib.sha256(f"{what}{SEPARATOR}".encode() + said).hexdigest()
-
-
-def bytes_of(bodies: Sequence[MemoryBody | MemoryUpdate]) -> int:
-    return sum(len(body.content.encode()) for body in bodies)
 
 
 def _described(body: MemoryBody | MemoryUpdate) -> dict[str, Any]:

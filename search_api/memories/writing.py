@@ -14,18 +14,11 @@ from indexers.vault.tree import VaultTree
 from search_api.entities.curating import send
 from search_api.memories.acceptance import Acceptance, Accepted, Asked
 from search_api.memories.answers import EventAnswer, EventKind, MemoryAnswer, Milestone, StageTold
-from search_api.memories.bodies import MemoryBody, MemoryUpdate
+from search_api.memories.bodies import MemoryBody, MemoryUpdate, body_hash, bytes_of
 from search_api.memories.following import Events
-from search_api.memories.plans import (
-    Plan,
-    body_hash,
-    bytes_of,
-    further_of,
-    plan_change,
-    plan_update,
-    plan_write,
-)
+from search_api.memories.plans import Plan, further_of, plan_change, plan_update, plan_write
 from search_api.memories.targets import Target, namespace_of, require_writer, writable
+from search_api.metrics import ApiMetrics
 from search_api.problems import Problem, ProblemError, invalid_field
 from search_api.quotas import Quotas
 from streams.events import MemoryChange
@@ -64,10 +57,11 @@ class Memories:
     quotas: Quotas
     request_seconds: float
     content_max_chars: int
+    metrics: ApiMetrics
 
     @property
     def events(self) -> Events:
-        return Events(self.gate)
+        return Events(self.gate, self.metrics)
 
     @property
     def records(self) -> Acceptance:
@@ -169,6 +163,9 @@ class Memories:
         except RecordTooLarge as exc:
             detail = "A memory is larger than the log takes (kafka.max_message_bytes): split it."
             raise ProblemError(Problem(kind="body-too-large", detail=detail)) from exc
+        for one in accepted:
+            outcome = "replayed" if one.replayed else "accepted"
+            self.metrics.memory_events.labels(kind=one.plan.kind, outcome=outcome).inc()
         events = await self._followed(principal, accepted, wait, started)
         return [_answer(one, event) for one, event in zip(accepted, events, strict=True)]
 

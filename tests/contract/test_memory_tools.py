@@ -261,7 +261,7 @@ async def test_the_commands_write_follow_and_forget(world: MemoryService, url: s
     assert (late[0], late[2]) == (1, "")
     assert ": accepted (document " in late[1]
     code, out, _ = await carried_out(
-        world, hopline(ADA, url, "forget", written["doc_id"], "--wait", "ingested")
+        world, hopline(ADA, url, "forget", written["path"], "--wait", "ingested")
     )
     assert code == 0
     code, out, err = await hopline(ADA, url, "forget", written["doc_id"])

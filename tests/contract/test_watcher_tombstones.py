@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+from indexers.event_rows import KEPT_DAYS, Followed, stage_row, stage_write
 from indexers.opensearch.rows import Index
 from indexers.settings import IndexingSettings
+from streams.memory import memory_write
 from streams.settings import WatcherSettings
 from streams.watcher import service
 from streams.watcher.tombstones import Tombstones
@@ -115,3 +118,22 @@ async def test_a_late_update_between_two_deletions_brings_nothing_back(rig: Rig)
     await rig.embed_all()
     assert await rig.documents() == {}
     assert await rig.verified() == {}
+
+
+async def test_rows_of_events_go_once_the_log_has_dropped_them(rig: Rig) -> None:
+    memory = structs.replace(memory_write(rig.home, "noted", version=rig.clock.next()), tracked=True)
+    other = structs.replace(memory_write(rig.home, "later", version=rig.clock.next()), tracked=True)
+    await rig.feed(rig.written(memory))
+    now = datetime.now(UTC)
+    fresh = stage_row(
+        Followed(event_id=other.event_id, document=other.document, version=1),
+        "accepted",
+        (now + timedelta(days=3)).isoformat(),
+    )
+    await rig.gate.write([stage_write(fresh)])
+    assert set(await rig.rows(Index.EVENTS)) == {f"{memory.event_id}/ingested", other.event_id}
+    week = timedelta(days=KEPT_DAYS)
+    assert await at(now + week - timedelta(minutes=5), rig).purge_events(rig.home.tenant_id) == 0
+    tombstones = at(now + week + timedelta(minutes=5), rig)
+    assert await tombstones.purge(rig.home) == 0
+    assert set(await rig.rows(Index.EVENTS)) == {other.event_id}

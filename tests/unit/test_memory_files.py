@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,27 @@ def _head(fields: dict[str, Any]) -> bytes:
 )
 def test_odd_files_are_revised_or_left(raw: bytes, expected: bytes | None) -> None:
     assert revise(raw, {"superseded_by": "x.md"}, frontmatter_max_bytes=MAX) == expected
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(
+            "a: &a [x, x]\n" + "".join(f"b{n}: &b{n} [*a, *a, *a]\n" for n in range(2_000)), id="aliases"
+        ),
+        pytest.param("a: " + "[" * 20_000, id="nested"),
+        pytest.param("k: v\n" * 12_000, id="keys"),
+        pytest.param("title: " + "x " * 30_000, id="a long one"),
+    ],
+)
+def test_frontmatter_like_a_bomb_costs_no_more_than_its_bytes(block: str) -> None:
+    started = time.process_time()
+    raw = f"---\n{block}\n---\nbody\n".encode()
+    revised = revise(raw, {"superseded_by": "x.md"}, frontmatter_max_bytes=MAX)
+    assert revised is not None
+    assert read(revised)[0].superseded_by == "x.md"
+    assert len(revised) < len(raw) + 200
+    assert time.process_time() - started < 5
 
 
 def test_a_note_set_aside_can_be_taken_back_and_none_is_lost(tmp_path: Path) -> None:
