@@ -229,7 +229,7 @@ async def test_random_askers_learn_nothing_of_the_other_tenant(service: Service)
             for n, kind in enumerate(roles)
         ]
         askers[color], ids[color] = [key["key"] for key in made], [key["key_id"] for key in made]
-    for _ in range(250):
+    for _ in range(120):
         own, other = rnd.sample(("amber", "teal"), 2)
         key = rnd.choice(askers[own])
         foreign = rnd.choice(ids[other])
