@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 from collections.abc import AsyncIterator
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from indexers.domain.identity import INSTALLATION
+from indexers.opensearch.rows import Index
 from search_api.settings import ApiSettings
 from tests.api import Service, bearer, principal, running_service
 from tests.conftest import Stack
@@ -61,6 +63,15 @@ async def refused(service: Service, who: Any, method: str, path: str, **options:
     return answer.status_code, body
 
 
-async def audited(service: Service, who: Any, **params: Any) -> list[dict[str, Any]]:
-    await service.gate.refresh()
-    return list((await ask(service, who, "GET", "/v1/admin/audit", params=params))["entries"])
+async def audited(
+    service: Service, who: Any, *, of: str = "", entries: int = 1, **params: Any
+) -> list[dict[str, Any]]:
+    """The log's entries that name `of`, once there are so many: they are written beside the requests."""
+    async with asyncio.timeout(20):
+        while True:
+            await service.gate.refresh(Index.CONTROL)
+            page = await ask(service, who, "GET", "/v1/admin/audit", params={"page_size": 200, **params})
+            found = [entry for entry in page["entries"] if of in str(entry)]
+            if len(found) >= entries:
+                return found
+            await asyncio.sleep(0.02)

@@ -122,14 +122,14 @@ class KeyAdministration:
                 text = "a key of the installation is an operator's: it has the role admin alone, and no teams"
                 raise ProblemError(invalid_field("body.roles", text))
             return
-        known = await self._tenants.read(tenant)
+        known = await self._tenants.readable(tenant)
         if known is None or known.value.state == "deleted":
             raise no_such("tenant")
 
     async def _visible(self, actor: Actor, key_id: str) -> Registered[StoredKey]:
         """One answer for a key of another tenant and for one that isn't there."""
         require_admin(actor.principal)
-        found = await self._keys.read(key_id) if is_key_id(key_id) else None
+        found = await self._keys.readable(key_id) if is_key_id(key_id) else None
         foreign = found is not None and found.value.tenant != actor.principal.tenant_id
         if found is None or (foreign and not is_operator(actor.principal)):
             raise no_such("key")

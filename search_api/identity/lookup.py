@@ -13,7 +13,7 @@ from indexers.errors import RefusedRequest, Transient
 
 V = TypeVar("V")
 #: A store that doesn't answer within this is away, for who only wants to be known.
-LOOK_UP_SECONDS: Final = 2.0
+LOOK_UP_SECONDS: Final = 5.0
 #: A look-up that failed isn't tried again within this.
 _FAILED_SECONDS: Final = 1.0
 

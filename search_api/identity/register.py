@@ -9,12 +9,15 @@ from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
+import structlog
 
 from indexers.domain.identity import INSTALLATION, KEEPER, Namespace, Principal, Scope
 from indexers.opensearch.gate import Gate, RowRef, RowWrite, SearchHit, StoredRow
 from indexers.opensearch.rows import ControlRow, Index, owner_fields
 from search_api.identity.stored import StoredKey, StoredTenant
 from search_api.paging import RowList, SortKey, read_page
+
+log = structlog.get_logger()
 
 #: Keeps the register: no request has it, and no vault or document is this tenant's.
 REGISTRAR: Final = Principal.pipeline(INSTALLATION)
@@ -53,10 +56,18 @@ class Register(Generic[V]):
         self._type: type[V] = value_type
 
     async def read(self, key: str) -> Registered[V] | None:
-        """As last written, whether refreshed or not."""
+        """As last written, whether refreshed or not. Raises ValueError for a row that isn't ours."""
         ref = RowRef(principal=REGISTRAR, row_id=self._row_id(key))
         [row] = await self._gate.get_many(Index.CONTROL, [ref])
         return None if row is None else self._registered(row)
+
+    async def readable(self, key: str) -> Registered[V] | None:
+        """A row that can't be read is none, for who would change or show it."""
+        try:
+            return await self.read(key)
+        except ValueError as fault:
+            self._tell_unreadable(key, fault)
+            return None
 
     async def add(self, entry: Entry[V]) -> bool:
         """False: there is one already."""
@@ -80,10 +91,20 @@ class Register(Generic[V]):
             sort=(SortKey(field="name"),),
         )
 
-        async def show(hits: Sequence[SearchHit]) -> list[V]:
-            return [msgspec.convert(hit.source["value"], self._type) for hit in hits]
+        async def show(hits: Sequence[SearchHit]) -> list[V | None]:
+            return [self._shown(hit) for hit in hits]
 
         return await read_page(self._gate, REGISTRAR, rows, show, cursor=cursor, size=size)
+
+    def _shown(self, hit: SearchHit) -> V | None:
+        try:
+            return msgspec.convert(hit.source["value"], self._type)
+        except ValueError as fault:
+            self._tell_unreadable(hit.row_id, fault)
+            return None
+
+    def _tell_unreadable(self, what: str, fault: ValueError) -> None:
+        log.error("register.unreadable", kind=self._kind, what=what, error=str(fault))
 
     async def _write(self, entry: Entry[V], before: Registered[V] | None) -> bool:
         row = ControlRow(
@@ -100,7 +121,7 @@ class Register(Generic[V]):
             raise ValueError(result.reason)
         if result.status == "conflict":
             # A request that was applied and whose answer got lost says conflict when it is sent again.
-            stored = await self.read(entry.key)
+            stored = await self.readable(entry.key)
             if stored is None or stored.value != entry.value:
                 return False
         await self._gate.refresh(Index.CONTROL)

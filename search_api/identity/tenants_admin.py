@@ -20,7 +20,7 @@ from search_api.identity.models import (
     TenantChange,
     TenantsAnswer,
 )
-from search_api.identity.register import Entry, Register
+from search_api.identity.register import Entry, Register, Registered
 from search_api.identity.rights import (
     is_operator,
     managed_tenant,
@@ -78,7 +78,7 @@ class TenantAdministration:
         """All for an operator; for another admin the own."""
         require_admin(actor.principal)
         if not is_operator(actor.principal):
-            own = await self._register.read(actor.principal.tenant_id)
+            own = await self._register.readable(actor.principal.tenant_id)
             shown = [] if own is None else [self._answer(own.value)]
             return TenantsAnswer(tenants=shown, next_cursor=None)
         found, next_cursor = await self._register.page(
@@ -87,40 +87,41 @@ class TenantAdministration:
         return TenantsAnswer(tenants=[self._answer(tenant) for tenant in found], next_cursor=next_cursor)
 
     async def get(self, actor: Actor, name: str) -> TenantAnswer:
-        found = await self._register.read(visible_tenant(actor, self._audit, name))
+        found = await self._register.readable(visible_tenant(actor, self._audit, name))
         if found is None:
             raise no_such("tenant")
         return self._answer(found.value)
 
     async def change(self, actor: Actor, name: str, body: TenantChange) -> TenantAnswer:
-        visible_tenant(actor, self._audit, name)
-        require_operator(actor.principal)
-        before = await self._register.read(name)
-        if before is None:
-            raise no_such("tenant")
+        before = await self._managed(actor, name)
         tenant = _changed(before.value, body)
-        if not await self._register.replace(before, self._entry(actor, tenant)):
-            detail = "Somebody else changed it meanwhile. Look at it, then decide anew."
-            raise ProblemError(Problem(kind="admin-conflict", detail=detail))
-        self._cached.forget(name)
+        await self._replace(actor, before, tenant)
         self._audit.record(actor, "tenant.change", target=name, tenant=name, detail=_told(tenant))
         return self._answer(tenant)
 
     async def end(self, actor: Actor, name: str) -> TenantId:
         """Its keys are unknown from now on, for good. Repeating it changes nothing."""
-        visible_tenant(actor, self._audit, name)
-        require_operator(actor.principal)
-        before = await self._register.read(name)
-        if before is None:
-            raise no_such("tenant")
+        before = await self._managed(actor, name)
         if before.value.state != "deleted":
             ended = msgspec.structs.replace(before.value, state="deleted")
-            if not await self._register.replace(before, self._entry(actor, ended)):
-                detail = "Somebody else changed it meanwhile. Look at it, then decide anew."
-                raise ProblemError(Problem(kind="admin-conflict", detail=detail))
-            self._cached.forget(name)
+            await self._replace(actor, before, ended)
             self._audit.record(actor, "tenant.erase", target=name, tenant=name, detail=_told(ended))
         return TenantId(name)
+
+    async def _managed(self, actor: Actor, name: str) -> Registered[StoredTenant]:
+        """What only an operator may change; others learn nothing of a tenant that isn't theirs."""
+        visible_tenant(actor, self._audit, name)
+        require_operator(actor.principal)
+        found = await self._register.readable(name)
+        if found is None:
+            raise no_such("tenant")
+        return found
+
+    async def _replace(self, actor: Actor, before: Registered[StoredTenant], tenant: StoredTenant) -> None:
+        if not await self._register.replace(before, self._entry(actor, tenant)):
+            detail = "Somebody else changed it meanwhile. Look at it, then decide anew."
+            raise ProblemError(Problem(kind="admin-conflict", detail=detail))
+        self._cached.forget(tenant.tenant)
 
     def _entry(self, actor: Actor, tenant: StoredTenant) -> Entry[StoredTenant]:
         by = f"{actor.principal.tenant_id}/{actor.principal.agent_id}"

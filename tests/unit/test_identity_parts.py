@@ -11,9 +11,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hopline.local.ports import free_ports
 from indexers.errors import ConfigurationError, Transient
+from indexers.opensearch.open import gate_at
+from indexers.opensearch.retry import RetryPolicy
+from indexers.settings import OpenSearchSettings
 from search_api.identity.key_text import KeyDigester, is_key_id, key_id_of, new_key
 from search_api.identity.lookup import CachedLookup
+from search_api.identity.managed_keys import ManagedKeys
+from search_api.identity.refusals import Refused
+from search_api.identity.register import key_register
 from search_api.identity.secret import InstallationSecret
 from search_api.identity.stored import StoredKey
 from search_api.keys import generate_key
@@ -220,3 +227,25 @@ class TestLookup:
         first.cancel()
         assert await second == "1"
         await lookup.close()
+
+
+async def test_made_up_keys_cost_the_store_no_more_than_so_many_look_ups() -> None:
+    url = f"http://127.0.0.1:{free_ports()}"
+    gate = gate_at(url, OpenSearchSettings(), prefix="away", retry=RetryPolicy.once())
+    digester = KeyDigester(InstallationSecret("s" * 40))
+    clock = World()
+    keys = ManagedKeys(key_register(gate), digester, ttl_seconds=5, clock=lambda: clock.now)
+    answers: list[str] = []
+    for _ in range(1_001):
+        made = new_key()
+        try:
+            await keys.find(made.text, made.key_id)
+        except Transient:
+            answers.append("away")
+        except Refused as refused:
+            answers.append(f"{refused.reason} {refused.problem.status}")
+    assert answers == ["away"] * 1_000 + ["busy 429"]
+    clock.now += 0.01
+    with pytest.raises(Transient):
+        await keys.find(made.text, made.key_id)
+    await gate.close()
