@@ -12,7 +12,7 @@ import random
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import httpx2
 
@@ -21,6 +21,8 @@ from indexers.domain.identity import Principal
 #: An id that is nobody's, in the form of all.
 NOBODYS = "deadbeef-0000-5000-8000-000000000000"
 _REQUEST_ID = re.compile(r'"request_id":\s*"[^"]*"')
+MCP: Final = "/mcp"
+_MCP_HEADERS: Final = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
 _PARAMETER = re.compile(r"{(\w+)}")
 
 
@@ -82,17 +84,31 @@ class Probe:
         parts = [*self.path_values.values(), *map(str, self.params.values()), *self.headers.values()]
         return " ".join(parts) + json.dumps(self.body, ensure_ascii=False)
 
-    def with_nobodys(self, names: set[str]) -> Probe:
-        values = {name: NOBODYS if name in names else value for name, value in self.path_values.items()}
+    def with_nobodys(self, ids: set[str]) -> Probe:
+        """The same about ids that nobody has: in the path, and in a tool's arguments."""
+        values = {name: NOBODYS if value in ids else value for name, value in self.path_values.items()}
+        body = self.body
+        if self.route == MCP:
+            arguments = body["params"]["arguments"]
+            named = {name: NOBODYS if value in ids else value for name, value in arguments.items()}
+            body = {**body, "params": {**body["params"], "arguments": named}}
         return Probe(
             method=self.method,
             route=self.route,
             asker=self.asker,
             path_values=values,
             params=self.params,
-            body=self.body,
+            body=body,
             headers=self.headers,
         )
+
+    @property
+    def named(self) -> set[str]:
+        """Ids and other values by which it names things."""
+        values = set(self.path_values.values())
+        if self.route == MCP:
+            values |= {value for value in self.body["params"]["arguments"].values() if isinstance(value, str)}
+        return values
 
 
 #: Makes the body of a probe of one route.
@@ -108,6 +124,8 @@ class Prober:
     openapi: Mapping[str, Any]
     bodies: Mapping[tuple[str, str], BodyOf]
     idle: frozenset[tuple[str, str]] = frozenset()
+    #: MCP tool → its arguments.
+    tools: Mapping[str, BodyOf] = field(default_factory=dict)
     statuses: dict[tuple[str, str], set[int]] = field(default_factory=dict)
 
     @property
@@ -118,10 +136,17 @@ class Prober:
             for route, operations in self.openapi["paths"].items()
             for method in operations
             if (method.upper(), route) not in self.idle
-        )
+        ) + [(MCP, tool) for tool in sorted(self.tools)]
+
+    @property
+    def answered(self) -> set[tuple[str, str]]:
+        """Routes and tools that gave somebody what was asked for."""
+        return {route for route, statuses in self.statuses.items() if statuses & {200, 201, 202}}
 
     def probe(self, rnd: random.Random) -> Probe:
         method, route = rnd.choice(self.routes)
+        if method == MCP:
+            return self._tool_probe(rnd, route)
         operation = self.openapi["paths"][route][method.lower()]
         params, headers = {}, {}
         for parameter in operation.get("parameters", []):
@@ -145,10 +170,23 @@ class Prober:
             headers=headers,
         )
 
+    def _tool_probe(self, rnd: random.Random, tool: str) -> Probe:
+        asker = rnd.choice(self.world.askers)
+        call = {"name": tool, "arguments": self.tools[tool](rnd, self.world, asker)}
+        return Probe(
+            method="POST",
+            route=MCP,
+            asker=asker,
+            path_values={},
+            params={},
+            body={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call},
+            headers=_MCP_HEADERS,
+        )
+
     async def check(self, probe: Probe) -> None:
         """Raises AssertionError for a leak, a server's fault, or an answer that tells foreign from missing."""
         answer = await self._send(probe)
-        self.statuses.setdefault((probe.method, probe.route), set()).add(answer.status_code)
+        self._note(probe, answer)
         told = f"{probe.method} {probe.path} {dict(probe.params)} {probe.body} by {probe.asker.principal}"
         assert answer.status_code < 500 or answer.status_code == 503, f"{told}: {answer.text}"
         words, ids = self.world.foreign(probe.asker)
@@ -156,9 +194,17 @@ class Prober:
         leaked = [one for one in (*words, *ids) if one in shown and one not in probe.said]
         assert not leaked, f"{told} shows {leaked}"
         self._collect(probe, answer)
-        foreign = {name for name, value in probe.path_values.items() if value in ids}
+        foreign = probe.named & ids
         if foreign:
             await self._compare(probe, answer, foreign, told)
+
+    def _note(self, probe: Probe, answer: httpx2.Response) -> None:
+        """A tool that refuses says so within an answer of 200."""
+        key, status = (probe.method, probe.route), answer.status_code
+        if probe.route == MCP:
+            key = (MCP, probe.body["params"]["name"])
+            status = 422 if status == 200 and answer.json().get("result", {}).get("isError", True) else status
+        self.statuses.setdefault(key, set()).add(status)
 
     async def _compare(self, probe: Probe, answer: httpx2.Response, foreign: set[str], told: str) -> None:
         other = probe.with_nobodys(foreign)
@@ -211,6 +257,6 @@ class Prober:
 
 def _told(answer: httpx2.Response, probe: Probe) -> tuple[int, str]:
     text = _REQUEST_ID.sub("", answer.text)
-    for value in probe.path_values.values():
-        text = text.replace(value, "ID")
+    for value in probe.named:
+        text = text.replace(value, "ID") if len(value) > 20 else text
     return answer.status_code, text

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from indexers.domain.entities.names import name_key
-from indexers.domain.identity import AgentId, EntityNamespace, Principal, Role, TeamId, TenantId
+from indexers.domain.identity import INSTALLATION, AgentId, EntityNamespace, Principal, Role, TeamId, TenantId
 from indexers.opensearch.rows import Index
 from indexers.settings import VaultRoot
 from search_api.graph.kinds import GRAPH_PARTS
+from search_api.mcp.settings import McpSettings
 from search_api.models import PARTS
 from streams.admin import delete_topics, ensure_topics
 from streams.settings import KafkaSettings
@@ -69,6 +70,12 @@ ASKERS: Final = [
 ]
 
 
+OPERATOR: Final = Principal(tenant_id=INSTALLATION, agent_id=AgentId("root"), roles=("admin",))
+ASKERS.append(
+    Asker(principal=OPERATOR, key=key_of(OPERATOR), sees=frozenset({"t1-admin", "t2-admin"})),
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WallWorld:
     service: Service
@@ -94,6 +101,7 @@ async def opened_world(stack: Stack, folder: Path) -> AsyncIterator[WallWorld]:
             prefix=prefix,
             kafka_servers=stack.kafka_servers,
             memories=folder / "memories",
+            mcp=McpSettings(),
         ) as service,
     ):
         await _name_all(stack, prefix, roots)
@@ -163,7 +171,14 @@ async def _make_events_and_keys(service: Service, tenant: str, ids: dict[str, di
     key: dict[str, Any] = {"agent": WORDS[f"{tenant}-admin"], "roles": ["reader"]}
     answer = await service.http.post("/v1/admin/keys", json=key, headers=_bearer(by_agent[AgentId("dan")]))
     assert answer.status_code == 201, answer.text
-    ids[f"{tenant}-admin"] = {"key_id": [answer.json()["key_id"]]}
+    made = await service.http.post("/v1/admin/tenants", json={"tenant": tenant}, headers=_bearer(ASKERS[-1]))
+    assert made.status_code == 201, made.text
+    nobody = {"agent": "nobody"}
+    erased = await service.http.post("/v1/erasures", json=nobody, headers=_bearer(by_agent[AgentId("dan")]))
+    ids[f"{tenant}-admin"] = {
+        "key_id": [answer.json()["key_id"]],
+        "erasure_id": [erased.json()["erasure_id"]],
+    }
 
 
 def _bearer(asker: Asker) -> dict[str, str]:
