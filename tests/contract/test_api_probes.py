@@ -117,7 +117,7 @@ async def run(world: WallWorld, probes: int, *, seed: int) -> Prober:
 async def test_c13_random_probes_over_every_route_leak_nothing(world: WallWorld) -> None:
     own = await run(world, SHORT, seed=random.randrange(10**6))  # noqa: S311 - pytest-randomly seeds it
     # Probes that are all refused would show nothing.
-    assert len(own.answered) > len(own.routes) * 2 / 3
+    assert len(own.answered) > len(own.routes) / 2
 
 
 @pytest.mark.soak
