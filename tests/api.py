@@ -41,9 +41,9 @@ from search_api.identity.settings import OidcSettings
 from search_api.keys import store_key
 from search_api.mcp.settings import McpSettings
 from search_api.metrics import ApiMetrics
-from search_api.serve import ServeSettings, opened
 from search_api.served import served
 from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
+from search_api.wiring import ServeSettings, opened
 from streams.settings import KafkaSettings
 
 T = TypeVar("T")

@@ -17,8 +17,8 @@ from search_api.auth import KeyRing
 from search_api.context.settings import ContextSettings
 from search_api.keys import store_key
 from search_api.metrics import ApiMetrics
-from search_api.serve import ServeSettings, opened
 from search_api.settings import ApiSettings, SearchSettings
+from search_api.wiring import ServeSettings, opened
 from streams.settings import KafkaSettings
 from tests.api import NO_BROKER, embedder, key_of, principal
 

@@ -13,7 +13,8 @@ def api_command() -> None:
     """Run the query service until SIGTERM. `hopline up` starts it too."""
     from hopline.local_key import installation_secret
     from hopline.settings import load_settings
-    from search_api.serve import ServeSettings, serve
+    from search_api.serve import serve
+    from search_api.wiring import ServeSettings
     from streams.logs import configure_logging
 
     settings = load_settings()

@@ -17,7 +17,7 @@ from search_api.edge import RequestEdge
 from search_api.identity.key_text import new_key
 from search_api.limits import Deadline
 from search_api.metrics import ApiMetrics
-from search_api.serve import opened
+from search_api.wiring import opened
 from tests.api import bearer, embedder, key_of
 from tests.api_alone import ME, http_of, running_alone, without_engines
 

@@ -14,7 +14,7 @@ from indexers.ports import Vectors
 from indexers.settings import EmbedderSettings
 from search_api.app import openapi_document
 from search_api.retrieval.query_vectors import QueryVectors
-from search_api.serve import query_embedder
+from search_api.wiring import query_embedder
 
 
 def test_importing_the_query_service_loads_no_torch_and_no_faust() -> None:
