@@ -93,7 +93,8 @@ def test_c13_random_probes_show_nothing_of_the_neighbour(pipeline: Pipeline) -> 
     ids = {tenant: ids_of(pipeline, tenant) for tenant in KEYS}
     assert {tenant: len(found) for tenant, found in ids.items()} == {"t1": 6, "t2": 5}
     rnd = random.Random(7)  # noqa: S311 - reproducible probes
-    for _ in range(200):
+    # More of them, over every route: tests/contract/test_api_probes.py.
+    for _ in range(60):
         asker, owner = rnd.sample(sorted(KEYS), 2)
         doc_id = rnd.choice(ids[owner])
         suffix = rnd.choice(["", "/content", "/links", "/backlinks", "/mentions"])
@@ -140,7 +141,7 @@ def test_c13_names_of_the_neighbour_do_not_exist(pipeline: Pipeline) -> None:
     ids = {tenant: {e["entity_id"] for e in entities_of(pipeline, tenant)} for tenant in KEYS}
     assert not ids["t1"] & ids["t2"]
     rnd = random.Random(8)  # noqa: S311 - reproducible probes
-    for _ in range(100):
+    for _ in range(40):
         asker, owner = rnd.sample(sorted(KEYS), 2)
         entity_id = rnd.choice(sorted(ids[owner]))
         unknown = f"{rnd.randrange(16**8):08x}-0000-5000-8000-000000000000"
@@ -160,6 +161,50 @@ def test_c13_names_of_the_neighbour_do_not_exist(pipeline: Pipeline) -> None:
             _, said = pipeline.request(f"/v1/entities/{entity['entity_id']}/mentions", key=key)
             assert len(said["mentions"]) == len(PATHS)
             assert other not in json.dumps(said)
+
+
+def random_command(
+    rnd: random.Random, ids: dict[str, list[str]], entities: dict[str, list[str]]
+) -> list[str]:
+    """Of any reading command, or one that changes what it names: with ids, words and paths of anybody."""
+    doc_id, owner = rnd.choice([(one, owner) for owner, found in ids.items() for one in found])
+    entity = rnd.choice([one for found in entities.values() for one in found])
+    words = rnd.choice([SECRET[owner], "Copper Guild", f"only-{owner}", "부산", "INC-2041"])
+    document = rnd.choice([doc_id, "ledger.md", f"only-{owner}.md", "회의록.md"])
+    command = rnd.choice(
+        [
+            ["search", words, "--explain"], ["context", words], ["read", document], ["links", document],
+            ["backlinks", document], ["related", document], ["graph", document, "--depth", "3"],
+            ["entity", "show", entity], ["entity", "mentions", rnd.choice([entity, "INC-2041"])],
+            ["entity", "in", document], ["entity", "list"], ["events", doc_id], ["whoami"],
+            ["forget", rnd.choice(ids["t2"])], ["erase", rnd.choice(ids["t2"]), "--yes"], ["keys", "list"],
+            ["entity", "block", rnd.choice(entities["t2"])], ["tenants", "show", owner],
+        ]
+    )  # fmt: skip
+    return [*command, *rnd.choice([[], ["--json"]])]
+
+
+@pytest.mark.parametrize(
+    "probes", [pytest.param(8, id="short"), pytest.param(300, id="full", marks=pytest.mark.soak)]
+)
+def test_c13_random_commands_show_nothing_of_the_neighbour(pipeline: Pipeline, probes: int) -> None:
+    """As `t1`, who sees everything of its own and changes nothing of its neighbour's."""
+    ids = {tenant: ids_of(pipeline, tenant) for tenant in KEYS}
+    entities = {tenant: [e["entity_id"] for e in entities_of(pipeline, tenant)] for tenant in KEYS}
+    theirs = entities_of(pipeline, "t2")
+    rnd = random.Random(9)  # noqa: S311 - reproducible probes
+    codes: set[int] = set()
+    for _ in range(probes):
+        words = random_command(rnd, ids, entities)
+        done = pipeline.cli(*words, key=KEYS["t1"])
+        codes.add(done.returncode)
+        shown = done.stdout + done.stderr
+        assert "Traceback" not in shown, words
+        said = " ".join(words)
+        for foreign in (SECRET["t2"], "only-t2", *ids["t2"], *entities["t2"]):
+            assert foreign not in shown or foreign in said, (words, shown)
+    assert {0, 1} <= codes <= {0, 1, 2}
+    assert (ids_of(pipeline, "t2"), entities_of(pipeline, "t2")) == (ids["t2"], theirs)
 
 
 def test_entities_on_the_command_line(pipeline: Pipeline) -> None:
