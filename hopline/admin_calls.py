@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from hopline.admin_answers import AuditPage, Key, KeyPage, NewKey, Tenant, TenantPage, Whoami
 from hopline.calls import Call, given
+from hopline.erasure_calls import Erasure
 
 
 def create_key(
@@ -61,6 +62,11 @@ def tenant(name: str) -> Call[Tenant]:
 def change_tenant(name: str, **changes: Any) -> Call[Tenant]:
     """`suspended`, `note`, `limits` (all of its own, in place of those before)."""
     return Call(method="PUT", path=_tenant_path(name), answer=Tenant, json=changes)
+
+
+def erase_tenant(name: str) -> Call[Erasure]:
+    """The next thousand documents; `more`: to be repeated."""
+    return Call(method="POST", path=f"{_tenant_path(name)}/erase", answer=Erasure)
 
 
 def audit(

@@ -17,6 +17,8 @@ from search_api.settings import LimitsSettings
 #: Tenants whose buckets are kept. The one that asked longest ago is forgotten, and begins anew with full buckets.
 _TENANTS_MAX: Final = 10_000
 _DAY_SECONDS: Final = 86_400.0
+#: The longest that anybody is told to wait: rates may be tiny.
+_WAIT_MAX_SECONDS: Final = 7 * _DAY_SECONDS
 
 Kind = Literal["requests", "writes", "bytes"]
 
@@ -156,4 +158,6 @@ def _refusal(kind: Kind, limits: LimitsSettings, seconds: float) -> Problem:
         case "bytes":
             what = f"{limits.bytes_per_day} bytes written a day"
     detail = f"The tenant's limit is {what}. Try again after `Retry-After` seconds."
-    return unavailable("rate-limited" if kind == "requests" else "quota-exceeded", detail, seconds)
+    return unavailable(
+        "rate-limited" if kind == "requests" else "quota-exceeded", detail, min(seconds, _WAIT_MAX_SECONDS)
+    )

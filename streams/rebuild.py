@@ -7,11 +7,13 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 
 from indexers.control import read_labels
 from indexers.domain.identity import EntityNamespace
 from indexers.embedders.factory import identify_model, load_token_counter
+from indexers.erasures import restore_fences
 from indexers.errors import HoplineError
 from indexers.extractors.factory import identify_extractor
 from indexers.linking.unlinked import Naming
@@ -68,6 +70,7 @@ class Rebuilder:
         else:
             for root in roots:
                 await self._clear(root)
+        await self._restore_fences(roots)
         await self._replay_curation(roots)
         sent = {root.name: await self._send(root) for root in roots}
         await self.wait_until_quiet("the agents to index")
@@ -90,6 +93,15 @@ class Rebuilder:
         async with aclosing(clearing) as pages:
             async for records in pages:
                 await self.producer.send_all(records)
+
+    async def _restore_fences(self, roots: Sequence[VaultRoot]) -> None:
+        """What is erased stays out, whatever is replayed after the rows went. Of all roots' tenants."""
+        known = await asyncio.to_thread(lambda: self.config.vault_tree.all_roots)
+        days = self.config.indexing.tombstone_days
+        for tenant_id in dict.fromkeys(root.namespace.tenant_id for root in (*roots, *known)):
+            fences = await restore_fences(self.gate, tenant_id, days=days, now=datetime.now(UTC))
+            if fences:
+                self.say(f"{tenant_id}: {fences} erased documents stay out")
 
     def _require_journals(self, roots: Sequence[VaultRoot]) -> None:
         """Before anything is removed. Blocking; raises VaultUnavailable."""

@@ -58,12 +58,12 @@ def erase(
 
         if documents:
             doc_ids = [resolve(client, settings, document) for document in documents]
-            _confirm(f"{len(doc_ids)} document{'s' if len(doc_ids) > 1 else ''}", yes=yes)
+            confirm(f"{len(doc_ids)} document{'s' if len(doc_ids) > 1 else ''}", yes=yes)
             found = [_finished(client, calls.erase_document(doc_id)) for doc_id in doc_ids]
         else:
-            _confirm("all documents that match", yes=yes)
+            confirm("all documents that match", yes=yes)
             found = _all(client, calls.erase(agent=agent, session=session, subject=subject))
-    _show(found, as_json=as_json)
+    show(found, as_json=as_json)
 
 
 def _all(client: HoplineClient, call: Call[Erasure]) -> list[Erasure]:
@@ -94,7 +94,7 @@ def _finished(client: HoplineClient, call: Call[Erasure]) -> Erasure:
     return erasure
 
 
-def _confirm(what: str, *, yes: bool) -> None:
+def confirm(what: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
@@ -103,7 +103,7 @@ def _confirm(what: str, *, yes: bool) -> None:
     typer.confirm(f"Erase {what} for good? There is no way back", abort=True, err=True)
 
 
-def _show(erasures: list[Erasure], *, as_json: bool) -> None:
+def show(erasures: list[Erasure], *, as_json: bool) -> None:
     if as_json:
         import msgspec
 

@@ -172,3 +172,26 @@ def _print_entry(entry: AuditEntry) -> None:
     who = f"{entry.by_tenant}/{entry.by_agent}{key}"
     line = f"{entry.at}  {entry.outcome:6}  {entry.action}  {entry.target}  by {who}{more}"
     console().print(visible(line), markup=False)
+
+
+@app.command("erase")
+def erase(
+    name: Name,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Erase a tenant for good: its keys are unknown at once, then all that it has goes. For operators."""
+    from hopline import admin_calls as calls
+    from hopline.cli.connection import administering
+    from hopline.cli.erase import confirm, show
+    from hopline.erasure_calls import Erasure
+
+    confirm(f"the tenant {name} and all that it has", yes=yes)
+    found: list[Erasure] = []
+    with administering() as client:
+        while not found or found[-1].more or found[-1].state == "pending":
+            found.append(client.call(calls.erase_tenant(name)))
+            if not as_json:
+                typer.echo(f"{sum(erasure.documents for erasure in found)} documents …", err=True)
+    show([erasure for erasure in found if erasure.receipt], as_json=as_json)

@@ -93,6 +93,18 @@ class TreeVaultFiles(LocalVaultFiles):
         self._resolved_root()
         return super().open(path)
 
+    def set_aside_copies(self, path: str) -> int:
+        try:
+            return super().set_aside_copies(path)
+        except FileNotFoundError:
+            return 0
+
+    def remove_copies(self, path: str) -> int:
+        try:
+            return super().remove_copies(path)
+        except FileNotFoundError:
+            return 0
+
     def write_atomic(self, path: str, content: bytes) -> FileEntry:
         make_folder(self._tree, self._place_in_tree)
         return super().write_atomic(path, content)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from indexers.bookkeeping import ERASED
 from indexers.domain.entities.names import name_key
-from indexers.domain.identity import DocumentKey, Principal
+from indexers.domain.identity import DocumentKey, Principal, TenantId
 from indexers.event_rows import pointer_id
 from indexers.opensearch.gate import Gate, GatedSearch, RowAsked, RowRef, StoredRow
 from indexers.opensearch.rows import Index, owner_of
@@ -92,6 +92,16 @@ async def select(gate: Gate, principal: Principal, body: ErasureBody) -> Selecte
     filters: list[dict[str, Any]] = [query]
     if "admin" not in principal.roles:
         filters.append({"term": {"agent_id": principal.agent_id}})
+    return await _matching(gate, sight, filters)
+
+
+async def select_tenant(gate: Gate, tenant_id: TenantId) -> Selected:
+    """All of a tenant that isn't erased yet, at most 1,000."""
+    return await _matching(gate, Principal.pipeline(tenant_id), [{"match_all": {}}])
+
+
+async def _matching(gate: Gate, sight: Principal, filters: list[dict[str, Any]]) -> Selected:
+    await gate.refresh(Index.DOCUMENTS)
     search = {
         "query": {"bool": {"filter": filters, "must_not": [{"term": {"no_vector_reason": ERASED}}]}},
         "size": DOCUMENTS_MAX,
@@ -100,7 +110,7 @@ async def select(gate: Gate, principal: Principal, body: ErasureBody) -> Selecte
         "_source": list(ROW_FIELDS),
     }
     [page] = await gate.search_many([GatedSearch(principal=sight, index=Index.DOCUMENTS, body=search)])
-    targets = tuple(_target(principal, hit) for hit in page.hits)
+    targets = tuple(_target(sight, hit) for hit in page.hits)
     return Selected(targets=targets, more=page.total > len(targets))
 
 

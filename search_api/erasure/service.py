@@ -10,15 +10,23 @@ from typing import Final
 
 import msgspec
 
-from indexers.domain.identity import DocumentKey, Principal
+from indexers.domain.identity import AgentId, DocumentKey, Principal, TenantId
 from indexers.erasures import ErasedDocument, Erasure, read_erasure, store_erasure
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.rows import Index
 from search_api.entities.curating import send
 from search_api.erasure.models import CheckAnswer, ErasureAnswer, ErasureBody, ReceiptAnswer, ReceiptBody
 from search_api.erasure.receipt import Receipt, is_complete, is_genuine, signed
-from search_api.erasure.selecting import Selected, Target, may_erase, select, targets_of, with_former_places
-from search_api.erasure.stores import count_rows
+from search_api.erasure.selecting import (
+    Selected,
+    Target,
+    may_erase,
+    select,
+    select_tenant,
+    targets_of,
+    with_former_places,
+)
+from search_api.erasure.stores import count_rows, remove_the_rest
 from search_api.identity.audit import Action, Actor, Audit
 from search_api.memories.targets import require_writer
 from search_api.problems import FieldError, ProblemError, forbidden, invalid, invalid_field, no_such
@@ -58,7 +66,7 @@ class Erasures:
             raise no_such("document")
         if not may_erase(principal, target):
             raise forbidden("Only the document's author, or a key with the role `admin`, may erase it.")
-        return await self._erase(actor, "document.erase", Selected(targets=(target,)))
+        return await self._erase(actor, "document.erase", principal.tenant_id, Selected(targets=(target,)))
 
     async def erase(self, actor: Actor, body: ErasureBody) -> ErasureAnswer:
         principal = actor.principal
@@ -69,15 +77,29 @@ class Erasures:
         if len(given) != 1:
             raise ProblemError(invalid_field("body", "give one of doc_ids, agent, session and subject"))
         if body.doc_ids is not None:
-            return await self._erase(actor, "document.erase", await self._named(principal, body.doc_ids))
-        return await self._erase(actor, "query.erase", await select(self.gate, principal, body))
+            named = await self._named(principal, body.doc_ids)
+            return await self._erase(actor, "document.erase", principal.tenant_id, named)
+        selected = await select(self.gate, principal, body)
+        return await self._erase(actor, "query.erase", principal.tenant_id, selected)
+
+    async def erase_tenant(self, actor: Actor, tenant_id: TenantId) -> ErasureAnswer:
+        """The next 1,000 documents of a tenant that has ended; with the last of them, all its other rows.
+
+        `more` says that the call is to be repeated.
+        """
+        selected = await select_tenant(self.gate, tenant_id)
+        answer = await self._erase(actor, "tenant.erase", tenant_id, selected)
+        if selected.targets:
+            return answer.model_copy(update={"more": True})
+        await remove_the_rest(self.gate, tenant_id)
+        return answer
 
     async def answer(self, principal: Principal, erasure_id: str) -> ErasureAnswer:
         """How far it is; the receipt once nothing is left."""
         erasure = await read_erasure(self.gate, principal, erasure_id) if is_id(erasure_id) else None
         if erasure is None:
             raise no_such("erasure")
-        return await self._answer(principal, erasure)
+        return await self._answer(principal.tenant_id, erasure)
 
     def check(self, principal: Principal, body: ReceiptBody) -> CheckAnswer:
         """A receipt of another tenant is none here, genuine or not."""
@@ -98,86 +120,91 @@ class Erasures:
             raise ProblemError(invalid(errors))
         return Selected(targets=tuple(by_id.values()))
 
-    async def _erase(self, actor: Actor, action: Action, selected: Selected) -> ErasureAnswer:
-        principal = actor.principal
-        sight = Principal.pipeline(principal.tenant_id)
+    async def _erase(
+        self, actor: Actor, action: Action, tenant_id: TenantId, selected: Selected
+    ) -> ErasureAnswer:
+        by, sight = actor.principal.agent_id, Principal.pipeline(tenant_id)
         targets = await with_former_places(self.gate, sight, selected.targets)
-        events = {target.doc_id: self._event(principal, target) for target in targets if not target.fenced}
+        events = {target.doc_id: self._event(by, target) for target in targets if not target.fenced}
         erasure = Erasure(
             erasure_id=new_event_id(),
-            requested_by=principal.agent_id,
+            requested_by=by,
             requested_at=now_iso(),
             documents=[
                 _erased(target, events[target.doc_id].version if target.doc_id in events else target.version)
                 for target in targets
             ],
-            removed=await self._count(principal, targets),
+            removed=await self._count(tenant_id, targets),
             more=selected.more,
         )
         # First the record: what is erased shall be known, whatever becomes of this process.
-        await self._store(principal, erasure)
+        await self._store(tenant_id, erasure)
         self.audit.record(
-            actor, action, target=erasure.erasure_id, detail={"documents": str(len(erasure.documents))}
+            actor,
+            action,
+            target=erasure.erasure_id,
+            tenant=tenant_id,
+            detail={"documents": str(len(erasure.documents))},
         )
         records = [
             OutgoingRecord(topic=self.topics.memory_writes, key=e.document.record_key, value=encode(e))
             for e in events.values()
         ]
         await send(self.producer, records, unconfirmed=_UNCONFIRMED)
-        return await self._waited(principal, erasure)
+        return await self._waited(tenant_id, erasure)
 
-    async def _waited(self, principal: Principal, erasure: Erasure) -> ErasureAnswer:
+    async def _waited(self, tenant_id: TenantId, erasure: Erasure) -> ErasureAnswer:
         deadline = asyncio.get_running_loop().time() + _WAIT_SECONDS
         while True:
-            answer = await self._answer(principal, erasure)
+            answer = await self._answer(tenant_id, erasure)
             if answer.state == "complete" or asyncio.get_running_loop().time() > deadline:
                 return answer
             await asyncio.sleep(_LOOK_SECONDS)
 
-    async def _answer(self, principal: Principal, erasure: Erasure) -> ErasureAnswer:
+    async def _answer(self, tenant_id: TenantId, erasure: Erasure) -> ErasureAnswer:
         if erasure.receipt is not None:
             return _answer_of(erasure, erasure.receipt["remaining"])
-        remaining = await self._remaining(principal, erasure)
+        remaining = await self._remaining(tenant_id, erasure)
         if is_complete(remaining):
             # Once more: a batch that was under way may have written a row, and takes it away again.
             await asyncio.sleep(_LOOK_SECONDS)
-            remaining = await self._remaining(principal, erasure)
+            remaining = await self._remaining(tenant_id, erasure)
         if is_complete(remaining):
             erasure = msgspec.structs.replace(
-                erasure, receipt=msgspec.to_builtins(self._receipt(principal, erasure, remaining))
+                erasure, receipt=msgspec.to_builtins(self._receipt(tenant_id, erasure, remaining))
             )
-            await self._store(principal, erasure)
+            await self._store(tenant_id, erasure)
         return _answer_of(erasure, remaining)
 
-    async def _remaining(self, principal: Principal, erasure: Erasure) -> dict[str, int]:
+    async def _remaining(self, tenant_id: TenantId, erasure: Erasure) -> dict[str, int]:
         # Stage rows hold the path; an agent that was in the middle of something may have written one just now.
         query = {"terms": {"doc_id": erasure.doc_ids}}
-        await self.gate.delete_matching(Principal.pipeline(principal.tenant_id), Index.EVENTS, query)
-        found = await targets_of(self.gate, Principal.pipeline(principal.tenant_id), erasure.doc_ids)
-        return await self._count(principal, [target for target in found if target is not None])
+        await self.gate.delete_matching(Principal.pipeline(tenant_id), Index.EVENTS, query)
+        found = await targets_of(self.gate, Principal.pipeline(tenant_id), erasure.doc_ids)
+        return await self._count(tenant_id, [target for target in found if target is not None])
 
-    async def _count(self, principal: Principal, targets: Sequence[Target]) -> dict[str, int]:
+    async def _count(self, tenant_id: TenantId, targets: Sequence[Target]) -> dict[str, int]:
         await self.gate.refresh()
-        rows = await count_rows(self.gate, principal.tenant_id, [target.doc_id for target in targets])
+        rows = await count_rows(self.gate, tenant_id, [target.doc_id for target in targets])
         open_ones = [target for target in targets if not target.fenced]
         files = await asyncio.to_thread(self.count_files, [target.document for target in open_ones])
         return {"files": files, "names": len(open_ones), **rows}
 
-    def _event(self, principal: Principal, target: Target) -> MemoryChanged:
+    def _event(self, by: AgentId, target: Target) -> MemoryChanged:
         self.clock.observe(target.version)
         return MemoryChanged(
             **new_event_fields(target.document.namespace),
             version=self.clock.next(),
             path=target.document.path,
             kind="erased",
-            by=principal.agent_id,
+            by=by,
         )
 
-    def _receipt(self, principal: Principal, erasure: Erasure, remaining: dict[str, int]) -> Receipt:
+    def _receipt(self, tenant_id: TenantId, erasure: Erasure, remaining: dict[str, int]) -> Receipt:
         now = datetime.now(UTC)
         receipt = Receipt(
             erasure_id=erasure.erasure_id,
-            tenant_id=principal.tenant_id,
+            tenant_id=tenant_id,
             requested_by=erasure.requested_by,
             requested_at=erasure.requested_at,
             completed_at=now.isoformat(timespec="milliseconds"),
@@ -190,8 +217,8 @@ class Erasures:
         )
         return signed(receipt, self.key)
 
-    async def _store(self, principal: Principal, erasure: Erasure) -> None:
-        await store_erasure(self.gate, principal.tenant_id, erasure, at=now_iso(), version=self.clock.next())
+    async def _store(self, tenant_id: TenantId, erasure: Erasure) -> None:
+        await store_erasure(self.gate, tenant_id, erasure, at=now_iso(), version=self.clock.next())
 
 
 def _erased(target: Target, version: int) -> ErasedDocument:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from indexers.bookkeeping import ERASED
+from indexers.control import LABELS
 from indexers.domain.identity import Principal, TenantId
 from indexers.opensearch.gate import Gate, GatedSearch
 from indexers.opensearch.rows import Index
@@ -46,3 +48,21 @@ def _search(principal: Principal, name: str, doc_ids: list[str]) -> GatedSearch:
     return GatedSearch(
         principal=principal, index=index, body={"query": query, "size": 0, "track_total_hits": True}
     )
+
+
+_UNFENCED: Final[dict[str, Any]] = {"bool": {"must_not": [{"term": {"no_vector_reason": ERASED}}]}}
+_REST: Final[Mapping[Index, dict[str, Any]]] = {
+    Index.DOCUMENTS: _UNFENCED,
+    Index.GATE: {"bool": {"must_not": [{"term": {"versions": ERASED}}]}},
+    Index.CONTROL: {"term": {"kind": LABELS}},
+}
+
+
+async def remove_the_rest(gate: Gate, tenant_id: TenantId) -> dict[str, int]:
+    """All rows of a tenant but its fences, its audit log and its erasures; how many, by index."""
+    principal = Principal.pipeline(tenant_id)
+    removed = {
+        index.value: await gate.delete_matching(principal, index, _REST.get(index, {"match_all": {}}))
+        for index in Index
+    }
+    return {name: count for name, count in removed.items() if count}

@@ -106,6 +106,22 @@ class TenantAdministration:
         self._audit.record(actor, "tenant.change", target=name, tenant=name, detail=_told(tenant))
         return self._answer(tenant)
 
+    async def end(self, actor: Actor, name: str) -> TenantId:
+        """Its keys are unknown from now on, for good. Repeating it changes nothing."""
+        visible_tenant(actor, self._audit, name)
+        require_operator(actor.principal)
+        before = await self._register.read(name)
+        if before is None:
+            raise no_such("tenant")
+        if before.value.state != "deleted":
+            ended = msgspec.structs.replace(before.value, state="deleted")
+            if not await self._register.replace(before, self._entry(actor, ended)):
+                detail = "Somebody else changed it meanwhile. Look at it, then decide anew."
+                raise ProblemError(Problem(kind="admin-conflict", detail=detail))
+            self._cached.forget(name)
+            self._audit.record(actor, "tenant.erase", target=name, tenant=name, detail=_told(ended))
+        return TenantId(name)
+
     def _entry(self, actor: Actor, tenant: StoredTenant) -> Entry[StoredTenant]:
         by = f"{actor.principal.tenant_id}/{actor.principal.agent_id}"
         return Entry(key=tenant.tenant, name=tenant.tenant, value=tenant, by=by, at=self._now())

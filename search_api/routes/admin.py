@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import AfterValidator
 
+from search_api.erasure.models import ErasureAnswer
 from search_api.identity.authenticator import Identity
 from search_api.identity.models import (
     AuditAnswer,
@@ -120,6 +121,21 @@ async def change_tenant(
 ) -> TenantAnswer:
     """Suspend it, or give it limits of its own. For operators; counts everywhere within `api.key_cache_seconds`."""
     return await services.identity.tenant_admin.change(actor, tenant, body)
+
+
+@router.post(
+    "/tenants/{tenant}/erase",
+    summary="Erase a tenant for good",
+    responses=_CHANGE | {202: {"description": "Not through yet: send it again.", "model": ErasureAnswer}},
+)
+async def erase_tenant(
+    tenant: TenantName, services: ServicesDep, actor: ActorDep, response: Response
+) -> ErasureAnswer:
+    """Its keys are unknown at once; documents go by the thousand. For operators; `more`: send the same again."""
+    tenant_id = await services.identity.tenant_admin.end(actor, tenant)
+    answer = await services.erasures.erase_tenant(actor, tenant_id)
+    response.status_code = 200 if answer.receipt and not answer.more else 202
+    return answer
 
 
 @router.get("/audit", summary="The audit log", responses=_READ)

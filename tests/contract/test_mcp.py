@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,10 @@ from mcp_types import TextResourceContents
 from search_api.mcp.rest import Rest
 from search_api.mcp.server import build_server
 from search_api.mcp.settings import McpSettings
-from search_api.settings import ApiSettings, LimitsSettings
+from search_api.settings import ApiSettings
 from tests.api import Service, bearer, over_uvicorn, principal, running_service, vault
 from tests.conftest import Stack
-from tests.mcp_clients import call, in_memory, over_http, refused, texts
+from tests.mcp_clients import call, in_memory, local_environment, over_http, refused, texts
 
 pytestmark = [pytest.mark.engines, pytest.mark.asyncio(loop_scope="module")]
 
@@ -55,7 +56,7 @@ async def service(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Asy
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def url(service: Service) -> AsyncIterator[str]:
     async with over_uvicorn(service.app) as address:
-        yield f"{address}/mcp"
+        yield address
 
 
 async def drive_reading_tools(client: Client, service: Service) -> None:
@@ -253,15 +254,12 @@ INITIALIZE = {
 HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
 
-LOCAL = HEADERS | {"host": "localhost"}
-
-
 async def test_the_endpoint_is_behind_what_every_request_passes(url: str) -> None:
     """Key, body limit, methods, hosts; no redirect, and a request id on each answer."""
     async with httpx2.AsyncClient(headers=HEADERS) as http:
 
         async def post(headers: dict[str, str] | None = None, body: Any = INITIALIZE) -> httpx2.Response:
-            return await http.post(url, json=body, headers={**bearer(ADA), **(headers or {})})
+            return await http.post(f"{url}/mcp", json=body, headers={**bearer(ADA), **(headers or {})})
 
         fine = await post({"x-request-id": "mine"})
         assert (fine.status_code, fine.headers["content-type"]) == (200, "application/json")
@@ -269,16 +267,16 @@ async def test_the_endpoint_is_behind_what_every_request_passes(url: str) -> Non
         assert "mcp-session-id" not in fine.headers
         wrong = await post({"authorization": "Bearer wrong"})
         assert (wrong.status_code, wrong.json()["title"]) == (401, "Unauthorized")
-        assert (await http.post(url, json=INITIALIZE)).status_code == 401
+        assert (await http.post(f"{url}/mcp", json=INITIALIZE)).status_code == 401
         assert (await post(body=INITIALIZE | {"pad": "x" * 70_000})).status_code == 413
         assert (await post({"host": "evil.example"})).status_code == 421
         assert (await post({"origin": "https://evil.example"})).status_code == 403
         for method in ("GET", "DELETE", "PUT"):
-            other = await http.request(method, url, headers=bearer(ADA))
+            other = await http.request(method, f"{url}/mcp", headers=bearer(ADA))
             assert (other.status_code, other.headers["allow"]) == (405, "POST")
         for body in ([], "x", 1, None, {"jsonrpc": "2.0"}, [INITIALIZE] * 3):
             assert (await post(body=body)).status_code == 400
-        deep = await http.post(url, content="[" * 50_000, headers=bearer(ADA))
+        deep = await http.post(f"{url}/mcp", content="[" * 50_000, headers=bearer(ADA))
         assert deep.status_code == 400
 
 
@@ -328,7 +326,9 @@ ODD_BODIES = [
 async def test_no_body_makes_it_a_fault_of_the_service(url: str, body: str) -> None:
     for version in ("2025-06-18", "2026-07-28"):
         async with httpx2.AsyncClient(headers=HEADERS | bearer(ADA)) as http:
-            answer = await http.post(url, content=body.encode(), headers={"mcp-protocol-version": version})
+            answer = await http.post(
+                f"{url}/mcp", content=body.encode(), headers={"mcp-protocol-version": version}
+            )
         assert answer.status_code < 500, answer.text
         assert "fault of the server" not in answer.text
         assert "Traceback" not in answer.text
@@ -340,7 +340,9 @@ async def test_a_call_and_the_request_that_it_makes_have_one_id(
     body = tool_call("search", {"query": "ferry"})
     async with httpx2.AsyncClient(headers=HEADERS) as http:
         capsys.readouterr()
-        answer = await http.post(url, json=body, headers={**bearer(ADA), "x-request-id": "follow-me"})
+        answer = await http.post(
+            f"{url}/mcp", json=body, headers={**bearer(ADA), "x-request-id": "follow-me"}
+        )
     assert answer.json()["result"]["structuredContent"]["documents"]
     lines = [line for line in capsys.readouterr().out.splitlines() if "request_id=follow-me" in line]
     assert [next(w for w in line.split() if w.startswith("route=")) for line in lines] == [
@@ -349,24 +351,49 @@ async def test_a_call_and_the_request_that_it_makes_have_one_id(
     ]
 
 
-async def test_a_call_counts_once_and_over_the_limit_it_says_how_long_to_wait(
-    stack: Stack, tmp_path: Path
-) -> None:
-    limits = LimitsSettings(requests_per_second=0.01, requests_burst=3)
-    async with running_service(
-        stack.opensearch_url, tmp_path, principals=[ADA], mcp=McpSettings(), limits=limits
-    ) as service:
-        answers = [
-            await service.http.post(
-                "/mcp", json=tool_call("entity", {"name": "x"}), headers=LOCAL | bearer(ADA)
-            )
-            for _ in range(4)
-        ]
-    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
-    assert answers[3].json()["title"] == "Rate limited"
-    assert int(answers[3].headers["retry-after"]) > 1
-    # Each of these asked the service twice.
-    assert all("No entity is called so" in answer.text for answer in answers[:3])
+async def test_standard_output_holds_the_protocol_alone(url: str, tmp_path: Path) -> None:
+    hello: dict[str, Any] = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+    calls: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "크레인"}}},
+        {"id": 3, "method": "tools/call", "params": {"name": "fly", "arguments": {}}},
+    ]
+    lines = ["no JSON at all", *(json.dumps({"jsonrpc": "2.0", **one}, ensure_ascii=False) for one in calls)]
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "hopline", "mcp"),
+        env=local_environment(url, ADA, tmp_path) | {"HOPLINE_LOG_LEVEL": "DEBUG"},
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("".join(f"{line}\n" for line in lines).encode())
+    answers: list[dict[str, Any]] = []
+    while not {1, 2, 3} <= {answer.get("id") for answer in answers}:
+        answers.append(json.loads(await process.stdout.readline()))
+    process.stdin.close()
+    assert await process.wait() == 0
+    assert await process.stdout.read() == b""
+    assert {answer["jsonrpc"] for answer in answers} == {"2.0"}
+    by_id = {answer.get("id"): answer for answer in answers}
+    assert by_id[2]["result"]["structuredContent"]["documents"]
+    assert by_id[3]["result"]["isError"] is True
+
+
+async def test_a_wrong_key_is_told_with_what_to_do(url: str) -> None:
+    async with (
+        httpx2.AsyncClient(base_url=url, headers={"authorization": "Bearer wrong"}) as http,
+        Client(build_server(Rest(http, lambda _: {}), version="test")) as client,
+    ):
+        told = await refused(client, "search", query="a")
+    assert told.startswith("Give a key that this service knows")
+    assert "ask the person to put a valid key" in told
 
 
 async def test_a_service_that_is_away_is_said() -> None:

@@ -112,6 +112,12 @@ def test_a_tenants_own_limits_count_at_once_and_what_was_spent_stays_spent(clock
     made.take_request(who())
 
 
+def test_nobody_is_told_to_wait_for_ever(clock: Clock) -> None:
+    made = quotas(clock, requests_per_second=5e-324, requests_burst=1)
+    made.take_request(who())
+    assert refused(lambda: made.take_request(who()))[1] == "604800"
+
+
 def test_refusals_are_counted_by_kind(clock: Clock) -> None:
     metrics = ApiMetrics(CollectorRegistry())
     settings = LimitsSettings(requests_per_second=1, requests_burst=1, writes_per_second=1, writes_burst=1)
