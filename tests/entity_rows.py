@@ -10,6 +10,7 @@ from indexers.opensearch.rows import (
     ControlRow,
     CurationRow,
     EntityRow,
+    EventRow,
     ExtractionRow,
     Index,
     MentionRow,
@@ -146,6 +147,21 @@ def control_row(ns: Namespace | None = None, **changes: Any) -> ControlRow:
     return ControlRow(**owned(ns or namespace()), **(values | changes))
 
 
+def event_row(ns: Namespace | None = None, **changes: Any) -> EventRow:
+    values: dict[str, Any] = {
+        "event_id": "0192f0c1-7a2b-7c3d-8e4f-5a6b7c8d9e0f",
+        "stage": "accepted",
+        "at": "2026-11-30T00:00:00+00:00",
+        "doc_id": "d",
+        "path": "memories/2026/a-7c8d9e0f.md",
+        "version": 1,
+        "kind": "write",
+        "body_hash": "h",
+        "occurred_at": "2026-11-30T00:00:00+00:00",
+    }
+    return EventRow(**owned(ns or namespace()), **(values | changes))
+
+
 _ROWS: Mapping[Index, Callable[[Namespace | None], OwnedRow]] = {
     Index.DOCUMENTS: document_row,
     Index.CHUNKS: chunk_row,
@@ -158,6 +174,7 @@ _ROWS: Mapping[Index, Callable[[Namespace | None], OwnedRow]] = {
     Index.CURATION: curation_row,
     Index.EXTRACTIONS: extraction_row,
     Index.CONTROL: control_row,
+    Index.EVENTS: event_row,
 }
 
 

@@ -174,7 +174,7 @@ async def test_an_index_made_by_others_takes_no_row(stack: Stack, prefix: str) -
         await client.close()
 
 
-async def test_what_a_rebuild_drops_is_all_but_control(stack: Stack, prefix: str) -> None:
+async def test_what_a_rebuild_drops_is_all_but_control_and_events(stack: Stack, prefix: str) -> None:
     tenant = Principal.pipeline(TenantId("acme"))
     async with opened_gate(stack.opensearch_url, prefix) as gate:
         writes = [
@@ -183,14 +183,19 @@ async def test_what_a_rebuild_drops_is_all_but_control(stack: Stack, prefix: str
         ]
         assert {result.status for result in await gate.write(writes)} == {"applied"}
         await gate.drop_indices(REBUILT)
-        assert list(await aliases(stack.opensearch_url, prefix)) == [f"{prefix}-control-v1"]
+        left = sorted(await aliases(stack.opensearch_url, prefix))
+        assert left == [f"{prefix}-control-v1", f"{prefix}-events-v1"]
         await gate.ensure_indices(dimension=DIMENSION, pair_id="another")
         ref = RowRef(principal=tenant, row_id="r")
         kept = {index: await gate.get_many(index, [ref]) for index in Index}
-        assert {index for index, [row] in kept.items() if row is not None} == {Index.CONTROL}
-        [control] = kept[Index.CONTROL]
-        assert control is not None
-        assert control.source == to_builtins(row_of(Index.CONTROL))
+        assert {index for index, [row] in kept.items() if row is not None} == {
+            Index.CONTROL,
+            Index.EVENTS,
+        }
+        for index in (Index.CONTROL, Index.EVENTS):
+            [row] = kept[index]
+            assert row is not None
+            assert row.source == to_builtins(row_of(index))
 
 
 async def test_refused_credentials_are_a_setting(stack: Stack, prefix: str) -> None:
