@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Final
 from indexers.vault.journal import FOLDER
 
 FORGOTTEN: Final = f"{FOLDER}/forgotten"
+_FORGOTTEN: Final = re.compile(r"forgotten(\.\d+)?")
 #: Equal names kept side by side; one more replaces the last.
 _COPIES: Final = 100
 
@@ -34,12 +36,14 @@ def set_aside(root: str, vault_path: str, path: str) -> str:
 
 
 def set_aside_copies(root: str, path: str) -> list[Path]:
-    """The note's copies that are set aside now. `root` is resolved: what a symlink leads to is none of ours."""
-    found = []
-    for place in _places(Path(root), path):
-        if not os.path.lexists(place):
-            break
-        found.append(place)
+    """The note's copies that are set aside now; a person may have taken back any of them, the first too.
+
+    `root` is resolved: what a symlink leads to is none of ours.
+    """
+    top = Path(root, FOLDER)
+    names = os.listdir(top) if top.is_dir() else []  # noqa: PTH208 - names alone
+    places = [top / name / path for name in sorted(names) if _FORGOTTEN.fullmatch(name)]
+    found = [place for place in places if os.path.lexists(place)]
     return [place for place in found if os.path.realpath(place.parent) == str(place.parent)]
 
 

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from indexers.domain.identity import DocumentKey
+from indexers.errors import VaultUnavailable
 from indexers.vault.tree import VaultTree
+from search_api.problems import ProblemError, unavailable
+
+_AWAY: Final = (
+    "The vault is away, so nobody can say what is left in it. What was accepted is carried out once it is back: send "
+    "it again then, that does no harm."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class FileCount:
-    """Raises VaultUnavailable where a vault is away: what isn't seen isn't gone."""
+    """Raises ProblemError (503) where a vault is away: what isn't seen isn't gone."""
 
     vaults: VaultTree
 
     def __call__(self, documents: Sequence[DocumentKey]) -> int:
-        return sum(self._of(document) for document in documents)
+        try:
+            return sum(self._of(document) for document in documents)
+        except (VaultUnavailable, OSError) as fault:
+            raise ProblemError(unavailable("vault-unavailable", _AWAY)) from fault
 
     def _of(self, document: DocumentKey) -> int:
         files = self.vaults.get(document.namespace)
@@ -26,4 +37,6 @@ class FileCount:
             files.entry(document.path)
         except FileNotFoundError:
             return files.set_aside_copies(document.path)
+        except (PermissionError, ValueError):
+            pass  # it can't be read, or leads out of the vault: it stands there all the same
         return 1 + files.set_aside_copies(document.path)

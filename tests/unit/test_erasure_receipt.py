@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from indexers.domain.identity import AgentId, Namespace, Scope, TenantId
+from indexers.vault.tree import VaultTree
+from search_api.erasure.files import FileCount
 from search_api.erasure.receipt import Receipt, is_complete, is_genuine, signed
+from search_api.problems import ProblemError
 
 KEY = b"k" * 32
 RECEIPT = Receipt(
@@ -54,3 +59,18 @@ def test_a_changed_receipt_is_not_genuine(change: dict[str, Any]) -> None:
 def test_it_is_complete_when_nothing_remains() -> None:
     assert is_complete({"documents": 0, "files": 0})
     assert not is_complete({"documents": 0, "files": 1})
+
+
+def test_what_is_not_seen_is_not_gone(tmp_path: Path) -> None:
+    home = Namespace(tenant_id=TenantId("acme"), agent_id=AgentId("ada"), scope=Scope.PERSONAL)
+    tree = tmp_path / "disk" / "memories"
+    folder = tree / "acme/personal/ada"
+    folder.mkdir(parents=True)
+    (tmp_path / "elsewhere.md").write_text("another's")
+    (folder / "led-out.md").symlink_to(tmp_path / "elsewhere.md")
+    count = FileCount(VaultTree((), tree))
+    assert [count([home.document(path)]) for path in ("led-out.md", "gone.md")] == [1, 0]
+    (tmp_path / "disk").rename(tmp_path / "away")
+    with pytest.raises(ProblemError) as refused:
+        count([home.document("led-out.md")])
+    assert refused.value.problem.status == 503

@@ -165,6 +165,16 @@ def test_a_note_set_aside_can_be_taken_back_and_none_is_lost(tmp_path: Path) -> 
     assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
 
 
+def test_a_copy_is_found_where_an_earlier_one_was_taken_back(tmp_path: Path) -> None:
+    files = LocalVaultFiles(tmp_path)
+    for text in (b"one", b"two", b"three"):
+        files.write_atomic("a.md", text)
+        files.set_aside("a.md")
+    (tmp_path / ".hopline/forgotten/a.md").rename(tmp_path / "a.md")
+    assert (files.set_aside_copies("a.md"), files.remove_copies("a.md")) == (2, 2)
+    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["a.md"]
+
+
 def test_copies_behind_a_link_are_not_ours_to_delete(tmp_path: Path) -> None:
     vault, elsewhere = tmp_path / "vault", tmp_path / "elsewhere"
     elsewhere.mkdir()
