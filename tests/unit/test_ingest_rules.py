@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,11 +18,11 @@ from indexers.planning import FileContent, IndexVersions, Seen, plan_document
 from indexers.ports import TokenCounter
 from indexers.settings import EmbedderSettings, HealthSettings, IndexingSettings, PatternsRule
 from streams.agents.ingest.content import inline_content
-from streams.agents.ingest.decode import Arrival, contests, decode_inputs
+from streams.agents.ingest.decode import Arrival, InputEvent, contests, decode_inputs
 from streams.agents.ingest.plan import Planner, Sight, choice_of, decide_all
 from streams.agents.ingest.work import announcement, gate_write, row_writes
 from streams.batch import Record
-from streams.events import FileChange, MemoryChanged, MemoryWrite, encode
+from streams.events import FileChange, MemoryChange, MemoryChanged, MemoryWrite, encode
 from streams.topics import Topics
 
 HOME = Namespace(tenant_id=TenantId("acme"), agent_id=AgentId("ada"), scope=Scope.SHARED)
@@ -50,12 +51,22 @@ def memory(version: int, content: str = "memory", path: str = "a.md") -> MemoryW
     )
 
 
-def record(event: FileChange | MemoryWrite, offset: int = 0) -> Record:
-    topic = TOPICS.memory_writes if isinstance(event, MemoryWrite) else TOPICS.file_changes
+def ended(version: int, kind: MemoryChange = "forgotten") -> MemoryChanged:
+    return MemoryChanged(
+        **OWNER, event_id=f"e{version}", version=version, path="a.md", kind=kind, by="ada", superseded_by=None
+    )
+
+
+def updated(version: int) -> MemoryWrite:
+    return msgspec.structs.replace(memory(version), updates=[])
+
+
+def record(event: InputEvent, offset: int = 0) -> Record:
+    topic = TOPICS.file_changes if isinstance(event, FileChange) else TOPICS.memory_writes
     return Record(topic=topic, partition=0, offset=offset, key=None, value=encode(event), timestamp=0.0)
 
 
-def arrivals(*events: FileChange | MemoryWrite) -> list[Arrival]:
+def arrivals(*events: InputEvent) -> list[Arrival]:
     found, poisoned = decode_inputs([record(e, n) for n, e in enumerate(events)], TOPICS)
     assert poisoned == []
     return found
@@ -128,6 +139,29 @@ def test_a_sight_of_the_old_bytes_lets_the_write_before_it_through() -> None:
     assert decided(memory(2), change(3, b"old"), row=gate(1, b"old")) == ([2], 1, 0)
     assert decided(memory(2), change(3, b"edited"), row=gate(1, b"old")) == ([3], 0, 1)
     assert decided(memory(2), change(3, None), row=gate(1, b"old")) == ([3], 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("events", "newest", "write_before"),
+    [
+        ([ended(2), updated(3)], 2, None),
+        ([ended(2, "erased"), updated(3)], 2, None),
+        ([ended(2), ended(3, "superseded")], 2, None),
+        ([change(2, None), updated(3)], 2, None),
+        ([ended(2), updated(3), change(4)], 4, 2),
+        ([ended(2, "erased"), updated(3), change(4, None)], 2, None),
+        ([ended(2), memory(3)], 3, None),
+        ([ended(2), change(3), updated(4)], 4, None),
+    ],
+)
+def test_what_has_ended_is_not_saved_by_a_later_word_that_needs_the_file(
+    events: list[InputEvent], newest: int, write_before: int | None
+) -> None:
+    [contest] = contests(arrivals(*events)).values()
+    before = contest.write_before
+    assert (contest.newest.event.version, before and before.event.version) == (newest, write_before)
+    versions = [event.version for event in contest.memories]
+    assert versions == sorted(e.version for e in events if not isinstance(e, FileChange))
 
 
 def test_an_odd_kind_and_a_path_out_of_the_vault_are_poison() -> None:

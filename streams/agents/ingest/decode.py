@@ -49,6 +49,12 @@ class Arrival:
         return isinstance(self.event, MemoryChanged) and self.event.kind == "erased"
 
     @property
+    def needs_file(self) -> bool:
+        """It changes a file that stands already."""
+        event = self.event
+        return event.updates is not None if isinstance(event, MemoryWrite) else event.kind == "superseded"
+
+    @property
     def is_reference(self) -> bool:
         """Its bytes are in the vault alone."""
         event = self.event
@@ -94,21 +100,26 @@ def contests(arrivals: Sequence[Arrival]) -> dict[DocumentId, Contest]:
 
 def _contest(members: Sequence[Arrival]) -> Contest:
     newest, *others = _newest_first(members)
-    writes = [other for other in others if not isinstance(other.event, FileChange)]
+    writes = [other for other in _newest_first(others) if not isinstance(other.event, FileChange)]
     observed = isinstance(newest.event, FileChange) and not newest.is_deletion
+    by_age = sorted(members, key=lambda arrival: arrival.order)
     return Contest(
         newest=newest,
         write_before=writes[0] if observed and writes else None,
-        memories=tuple(a.event for a in reversed((newest, *others)) if not isinstance(a.event, FileChange)),
+        memories=tuple(a.event for a in by_age if not isinstance(a.event, FileChange)),
         superseded=len(others),
     )
 
 
 def _newest_first(members: Sequence[Arrival]) -> list[Arrival]:
-    """By version; but an erasure goes before a mere deletion that came after it, such as the watcher's echo of it."""
+    """By version; but an end goes before words that came after it and need the file, which they can't have.
+
+    An erasure also goes before a mere deletion that came after it, such as the watcher's echo of it.
+    """
     ordered = sorted(members, key=lambda arrival: arrival.order, reverse=True)
-    erasure = next((a for a in takewhile(lambda a: a.is_deletion, ordered) if a.is_erasure), None)
-    return ordered if erasure is None else [erasure, *(a for a in ordered if a is not erasure)]
+    endings = [a for a in takewhile(lambda a: a.is_deletion or a.needs_file, ordered) if a.is_deletion]
+    first = next((a for a in endings if a.is_erasure), endings[0] if endings else None)
+    return ordered if first is None else [first, *(a for a in ordered if a is not first)]
 
 
 def _decode_one(record: Record, topics: Topics) -> InputEvent:
