@@ -56,13 +56,14 @@ def stage_row(
     parts: Sequence[str] = (),
     reason: str | None = None,
 ) -> EventRow:
+    """Without the path, which is made of the title: a late or replayed event must not say again what was erased."""
     return EventRow(
         **owner_fields(followed.document.namespace),
         event_id=followed.event_id,
         stage=stage,
         at=at,
         doc_id=followed.document.doc_id,
-        path=followed.document.path,
+        path="",
         version=followed.version,
         part=part,
         parts=list(parts),

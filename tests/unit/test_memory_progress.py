@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from indexers.domain.identity import AgentId, Namespace, Principal, Scope, TenantId
+from indexers.event_rows import Followed, stage_row
 from search_api.memories.bodies import MemoryBody, MemoryUpdate, body_hash
 from search_api.memories.following import progress_of
 from search_api.memories.plans import Identity, plan_write
@@ -59,6 +61,11 @@ def test_what_stage_rows_say(stages: list[str], linked: list[str], state: str, t
     answer = progress_of(EVENT, rows(*stages), [f"{EVENT}/linked/{label}" for label in linked])
     assert (answer.state, [one.stage for one in answer.stages]) == (state, told)
     assert (answer.failure is not None) == (state == "failed")
+
+
+def test_a_stage_says_nothing_of_the_title() -> None:
+    followed = Followed(event_id=EVENT, document=HOME.document("memories/2031/orla-mint.md"), version=7)
+    assert b"orla" not in msgspec.json.encode(stage_row(followed, "linked", "t1", part="person"))
 
 
 def test_equal_requests_make_equal_records() -> None:
