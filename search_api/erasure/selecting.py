@@ -139,7 +139,8 @@ async def _mentioning(gate: Gate, sight: Principal, subject: str) -> list[str]:
     name_ids = sorted({hit.source["name_id"] for hit in members.hits})
     mentions = {
         "query": {"terms": {"name_id": name_ids}},
-        "size": DOCUMENTS_MAX,
+        # One more than a call takes: that tells that there are more.
+        "size": DOCUMENTS_MAX + 1,
         "collapse": {"field": "doc_id"},
         "_source": ["doc_id"],
     }
