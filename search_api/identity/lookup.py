@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -70,8 +71,9 @@ class CachedLookup(Generic[V]):
         return None if entry is None else entry.value
 
     def is_new(self, name: str) -> bool:
-        """Nothing is remembered or asked for: `get` will cost a request."""
-        return name not in self._found and name not in self._missing and name not in self._pending
+        """Nothing that counts is remembered or asked for: `get` will cost a request."""
+        missing = self._clock() - self._missing.get(name, -math.inf) < self._ttl
+        return name not in self._found and not missing and name not in self._pending
 
     def forget(self, name: str) -> None:
         """After a change made here; what is being looked up counts as begun before it."""

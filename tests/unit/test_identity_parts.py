@@ -176,6 +176,13 @@ class TestLookup:
         assert (await lookup.get("a"), await lookup.get("x49")) == ("1", None)
         assert world.asked == ["a", *(f"x{number}" for number in range(50))]
 
+    async def test_a_name_that_is_asked_for_again_is_new_again(self) -> None:
+        world = World()
+        lookup = world.lookup()
+        assert (await lookup.get("x"), lookup.is_new("x")) == (None, False)
+        world.now = 10.0
+        assert (lookup.is_new("x"), lookup.is_new("y")) == (True, True)
+
     async def test_the_longest_unused_goes_first(self) -> None:
         world = World()
         world.values = {name: name for name in "abcd"}
