@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from indexers.domain import memory_file
 from indexers.domain.frontmatter import DOC_TYPES
-from indexers.domain.identity import DocumentKey, Namespace
+from indexers.domain.identity import Namespace
 from indexers.errors import WrongUsage
 from streams.event_fields import new_event_fields
-from streams.events import MemoryChange, MemoryChanged, MemoryWrite
+from streams.events import MemoryWrite
 
 
 def memory_write(  # noqa: PLR0913 - one argument per field of the event
@@ -41,25 +41,4 @@ def memory_write(  # noqa: PLR0913 - one argument per field of the event
         tags=list(tags),
         category=category,
         source=source,
-    )
-
-
-def memory_changed(
-    document: DocumentKey,
-    kind: MemoryChange,
-    *,
-    version: int,
-    by: str | None = None,
-    superseded_by: str | None = None,
-    tracked: bool = False,
-) -> MemoryChanged:
-    """`by`: the agent who says so, the document's own by default."""
-    return MemoryChanged(
-        **new_event_fields(document.namespace),
-        version=version,
-        path=document.path,
-        kind=kind,
-        superseded_by=superseded_by,
-        by=document.namespace.agent_id if by is None else by,
-        tracked=tracked,
     )

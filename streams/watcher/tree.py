@@ -69,8 +69,7 @@ class TreeWatcher:
             try:
                 await self._watch()
             except UndecodableName:
-                # The watching library dropped what it had.
-                self._scan_all()
+                log.warning("change.undecodable", root=TREE_NAME)
             except VaultUnavailable as exc:
                 self._down("unavailable", exc)
             except ConfigurationError:
@@ -81,7 +80,10 @@ class TreeWatcher:
         self._tell("stopped")
 
     async def _watch(self) -> None:
-        """Until stopped or the tree is lost. Watching begins before the first look, so nothing falls between."""
+        """Until stopped or the tree is lost. Watching begins before the first look, so nothing falls between.
+
+        What a watch before this one had, and what came between the two, nobody told of: all is compared again.
+        """
         identity = await asyncio.to_thread(self._made_folder)
         root = await asyncio.to_thread(os.path.realpath, self.folder)
         quiet = self.settings.debounce_ms
@@ -98,6 +100,7 @@ class TreeWatcher:
         )
         async with aclosing(changes):
             self._discover_at = 0.0
+            self._scan_all()
             while (found := await next_of(changes)) is not None:
                 if await asyncio.to_thread(self._made_folder) != identity:
                     msg = f"another folder stands at {self.folder} now"
