@@ -169,7 +169,7 @@ async def check_rows(pipeline: Pipeline, accepted: Accepted) -> None:
 
 
 def check_found(pipeline: Pipeline, keys: list[str], fleet: Fleet, accepted: Accepted) -> None:
-    """A sample by its word, by its author; and asked again, the idempotency key gives the same memory."""
+    """A sample by its word, by its author."""
     for number in random.Random(5).sample(range(fleet.writes), 20):  # noqa: S311 - reproducible sample
         key = keys[number % fleet.agents]
         assert pipeline.paths_for(word(number), key=key, parts=["keyword"]) == [accepted.paths[number]]
