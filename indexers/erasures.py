@@ -5,7 +5,7 @@ A rebuild drops what keeps a replayed event of an erased document out; these row
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -80,6 +80,16 @@ async def read_erasure(gate: Gate, principal: Principal, erasure_id: str) -> Era
     return None if row is None else msgspec.convert(row.source["value"], Erasure)
 
 
+async def open_erasure(gate: Gate, tenant_id: TenantId) -> Erasure | None:
+    """The first of the tenant's that has no receipt yet."""
+    await gate.refresh(Index.CONTROL)
+    async with aclosing(_erasures(gate, tenant_id)) as found:
+        async for erasure in found:
+            if erasure.receipt is None:
+                return erasure
+    return None
+
+
 async def restore_fences(gate: Gate, tenant_id: TenantId, *, days: int, now: datetime) -> int:
     """Fences of the tenant's erasures of the last `days`, where no newer row stands; how many documents."""
     writes: list[RowWrite] = []
@@ -93,7 +103,7 @@ async def restore_fences(gate: Gate, tenant_id: TenantId, *, days: int, now: dat
     return len(writes) // 2
 
 
-async def _erasures(gate: Gate, tenant_id: TenantId) -> AsyncIterator[Erasure]:
+async def _erasures(gate: Gate, tenant_id: TenantId) -> AsyncGenerator[Erasure, None]:
     principal = Principal.pipeline(tenant_id)
     query = {"term": {"kind": ERASURE}}
     async with aclosing(gate.scan(principal, Index.CONTROL, query, fields=("value",))) as scan:

@@ -205,6 +205,7 @@ def _services(
             count_files=FileCount(held.vaults),
             key=held.secret.derive(KEY_LABEL),
             audit=held.identity.audit,
+            quotas=quotas,
         ),
         identity=held.identity,
         quotas=quotas,

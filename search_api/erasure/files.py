@@ -16,6 +16,11 @@ _AWAY: Final = (
     "it again then, that does no harm."
 )
 
+_UNSEEN: Final = (
+    "The query service doesn't see the document's vault (HOPLINE_VAULTS, HOPLINE_MEMORIES__FOLDER), so it can't say "
+    "whether its file is gone."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class FileCount:
@@ -32,7 +37,7 @@ class FileCount:
     def _of(self, document: DocumentKey) -> int:
         files = self.vaults.get(document.namespace)
         if files is None:
-            return 0
+            raise ProblemError(unavailable("vault-unavailable", _UNSEEN))
         try:
             files.entry(document.path)
         except FileNotFoundError:

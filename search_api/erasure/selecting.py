@@ -9,7 +9,7 @@ from typing import Any, Final
 from indexers.bookkeeping import ERASED
 from indexers.domain.entities.names import name_key
 from indexers.domain.identity import DocumentKey, Principal, TenantId
-from indexers.event_rows import pointer_id
+from indexers.event_rows import POINTER, pointer_id
 from indexers.opensearch.gate import Gate, GatedSearch, RowAsked, RowRef, StoredRow
 from indexers.opensearch.rows import Index, owner_of
 from search_api.erasure.models import DOCUMENTS_MAX, ErasureBody
@@ -92,15 +92,22 @@ async def select(gate: Gate, principal: Principal, body: ErasureBody) -> Selecte
     filters: list[dict[str, Any]] = [query]
     if "admin" not in principal.roles:
         filters.append({"term": {"agent_id": principal.agent_id}})
-    return await _matching(gate, sight, filters)
+    return await _matching(gate, sight, filters, pointers=filters if body.agent is not None else None)
 
 
 async def select_tenant(gate: Gate, tenant_id: TenantId) -> Selected:
     """All of a tenant that isn't erased yet, at most 1,000."""
-    return await _matching(gate, Principal.pipeline(tenant_id), [{"match_all": {}}])
+    return await _matching(gate, Principal.pipeline(tenant_id), [{"match_all": {}}], pointers=[])
 
 
-async def _matching(gate: Gate, sight: Principal, filters: list[dict[str, Any]]) -> Selected:
+async def _matching(
+    gate: Gate,
+    sight: Principal,
+    filters: list[dict[str, Any]],
+    *,
+    pointers: list[dict[str, Any]] | None = None,
+) -> Selected:
+    """`pointers`: the same for memories that are only accepted; None: they can't be told by what is asked for."""
     await gate.refresh(Index.DOCUMENTS)
     search = {
         "query": {"bool": {"filter": filters, "must_not": [{"term": {"no_vector_reason": ERASED}}]}},
@@ -110,8 +117,30 @@ async def _matching(gate: Gate, sight: Principal, filters: list[dict[str, Any]])
         "_source": list(ROW_FIELDS),
     }
     [page] = await gate.search_many([GatedSearch(principal=sight, index=Index.DOCUMENTS, body=search)])
-    targets = tuple(_target(sight, hit) for hit in page.hits)
-    return Selected(targets=targets, more=page.total > len(targets))
+    targets = {hit.source["doc_id"]: _target(sight, hit) for hit in page.hits}
+    more = page.total > len(targets)
+    if pointers is not None and not more:
+        accepted, more = await _accepted(gate, sight, pointers)
+        targets |= accepted
+    return Selected(targets=tuple(targets.values()), more=more)
+
+
+async def _accepted(
+    gate: Gate, sight: Principal, filters: list[dict[str, Any]]
+) -> tuple[dict[str, Target], bool]:
+    """Memories that are accepted and have no row yet; those that have one are found by it."""
+    await gate.refresh(Index.EVENTS)
+    body = {
+        "query": {"bool": {"filter": [{"term": {"stage": POINTER}}, *filters]}},
+        "size": DOCUMENTS_MAX,
+        "track_total_hits": True,
+        "sort": [{"doc_id": "asc"}],
+        "_source": ["doc_id"],
+    }
+    [page] = await gate.search_many([GatedSearch(principal=sight, index=Index.EVENTS, body=body)])
+    found = await targets_of(gate, sight, [hit.source["doc_id"] for hit in page.hits])
+    targets = {target.doc_id: target for target in found if target is not None and not target.fenced}
+    return targets, page.total > len(page.hits)
 
 
 async def _query(gate: Gate, sight: Principal, body: ErasureBody) -> dict[str, Any] | None:

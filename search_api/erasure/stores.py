@@ -29,6 +29,8 @@ _STORES: Final[Mapping[str, tuple[Index, str, tuple[dict[str, Any], ...]]]] = {
     "events": (Index.EVENTS, "doc_id", ()),
 }
 STORES: Final = tuple(_STORES)
+#: Indices that are looked through.
+COUNTED: Final = tuple(dict.fromkeys(index for index, _, _ in _STORES.values()))
 
 
 async def count_rows(gate: Gate, tenant_id: TenantId, doc_ids: Sequence[str]) -> dict[str, int]:

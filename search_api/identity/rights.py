@@ -1,4 +1,8 @@
-"""Who may do what to keys and tenants. A key grants no more than its maker has."""
+"""Who may do what to keys and tenants.
+
+A key grants no role that its maker doesn't have, in no other tenant. An admin may make keys of any agent of the tenant,
+and so come to read its personal memories: the audit log of the tenant says who made which key.
+"""
 
 from __future__ import annotations
 

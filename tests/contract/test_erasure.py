@@ -63,17 +63,29 @@ class World:
         return await self.worked("POST", "/v1/erasures", who, json=body)
 
     async def worked(self, method: str, path: str, who: Principal, **more: Any) -> dict[str, Any]:
-        """The answer to a request, while the agents work."""
+        """The answer to a request while the agents work; of an erasure, once it is complete, however slow they are."""
+        answer = await self._answered(method, path, who, **more)
+        while answer.get("state") == "pending":
+            followed = ("POST", path) if path.startswith("/v1/admin") else ("GET", _erasure(answer))
+            answer = await self._answered(*followed, who)
+        return answer
+
+    async def _answered(self, method: str, path: str, who: Principal, **more: Any) -> dict[str, Any]:
         call = asyncio.create_task(self.ask(who, method, path, **more))
         while not call.done():
-            records = await self.rig.arrived(self.rig.config.topics.memory_writes)
-            if records:
-                await self.carry_out(*records)
+            await self.work()
             await asyncio.sleep(0.05)
         answer = await call
         assert answer.status_code in (200, 202), answer.text
         found: dict[str, Any] = answer.json()
         return found
+
+    async def work(self) -> int:
+        """What was sent to ingest since the last call."""
+        records = await self.rig.arrived(self.rig.config.topics.memory_writes)
+        if records:
+            await self.carry_out(*records)
+        return len(records)
 
     async def where(self, *words: str, root: VaultRoot | None = None) -> list[str]:
         """Indices that still say one of the words in any row, and files of the vault."""
@@ -89,6 +101,10 @@ class World:
 
     def id_of(self, path: str) -> str:
         return self.rig.home.document(path).doc_id
+
+
+def _erasure(answer: dict[str, Any]) -> str:
+    return f"/v1/erasures/{answer['erasure_id']}"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -313,3 +329,27 @@ async def test_a_tenant_is_erased_by_the_operator_alone(world: World) -> None:
     await rig.feed(*world.fed)
     assert await world.where("Orla", "Tidewheel", "d2.md", root=leaving) == []
     assert [row["path"] for row in (await rig.documents()).values()] == ["d2.md"]
+
+
+async def test_an_erasure_is_not_done_before_its_fences_stand(world: World) -> None:
+    """No agent runs: what is accepted alone has neither file nor row, and is no less there."""
+    accepted = (await world.ask(ADA, "POST", "/v1/memories", json={"content": "Orla again."})).json()
+    asked = await world.ask(ADA, "POST", "/v1/erasures", json={"agent": "ada"})
+    pending = asked.json()
+    assert (asked.status_code, pending["state"], pending["documents"]) == (202, "pending", 1)
+    assert pending["remaining"]["names"] == 1
+    found = await world.worked("GET", _erasure(pending), ADA)
+    assert found["receipt"]["doc_ids"] == [accepted["doc_id"]]
+    assert await world.where("Orla") == []
+
+
+async def test_a_deletion_that_came_between_does_not_keep_the_name(world: World) -> None:
+    rig = world.rig
+    await world.carry_out(rig.saved("d1-orla.md", ORLA))
+    # Nobody carries it out yet; the file goes meanwhile, and that is newer, in a batch before.
+    body = {"doc_ids": [world.id_of("d1-orla.md")]}
+    pending = (await world.ask(ADA, "POST", "/v1/erasures", json=body)).json()
+    assert pending["state"] == "pending"
+    await world.carry_out(rig.removed("d1-orla.md"))
+    found = await world.worked("GET", _erasure(pending), ADA)
+    assert (found["state"], await world.where("Orla", "d1-orla")) == ("complete", [])
