@@ -18,6 +18,7 @@ from indexers.opensearch.gate import Gate, RowWrite
 from indexers.opensearch.retry import RetryPolicy
 from indexers.opensearch.rows import Index
 from indexers.settings import VaultRoot
+from indexers.vault.journal import Journal
 from streams.agents.config import AgentConfig
 from streams.agents.link import LinkHandler
 from streams.agents.link.journal import CurationJournal
@@ -206,8 +207,7 @@ class LinkRig:
 
     def journal(self, root: VaultRoot | None = None) -> list[bytes]:
         path = (root or self.config.roots[0]).path / ".hopline/curation.jsonl"
-        lines = path.read_bytes().splitlines() if path.exists() else []
-        return [line for line in lines if line.strip()]
+        return list(Journal(path.parent.parent, path.name).lines())
 
 
 @contextlib.asynccontextmanager

@@ -49,27 +49,36 @@ class Journal:
             _sync_folder(self.folder)
         return len(added)
 
-    def blank(self, is_unwanted: Callable[[bytes], bool]) -> int:
-        """Overwrite the lines with spaces where they stand; how many. Raises OSError; no file: 0.
+    def erase(self, is_unwanted: Callable[[bytes], bool]) -> int:
+        """Overwrite the lines where they stand, all but the event's id; how many. No file: 0. Raises OSError.
 
         In place, because others hold the file open to append to it, and because the bytes shall be gone from the disk.
+        With its id there an event that is delivered again is no news, and `erased` tells that it has no word any more.
         """
         try:
             file = self._opened(os.O_RDWR)
         except FileNotFoundError:
             return 0
-        blanked = 0
+        erased = 0
         with file:
             fcntl.flock(file, fcntl.LOCK_EX)
             for start, line in _places_of(file.fileno()):
-                if line.strip() and is_unwanted(line):
-                    _overwrite(file.fileno(), b" " * len(line), start)
-                    blanked += 1
+                event_id = _id_of(line)
+                if event_id is not None and is_unwanted(line):
+                    _overwrite(file.fileno(), _fence(event_id).ljust(len(line))[: len(line)], start)
+                    erased += 1
             os.fsync(file.fileno())
-        return blanked
+        return erased
+
+    def erased(self) -> set[str]:
+        """Ids of events whose lines were erased. Raises OSError."""
+        return {_id_of(line) or "" for line in self._whole_lines() if _is_fence(line)}
 
     def lines(self) -> Iterator[bytes]:
-        """Whole lines in the order written; nothing where there is no file. Raises OSError."""
+        """Whole lines in the order written, erased ones left out; nothing where there is no file. Raises OSError."""
+        return (line for line in self._whole_lines() if not _is_fence(line))
+
+    def _whole_lines(self) -> Iterator[bytes]:
         try:
             file = self._opened(os.O_RDONLY)
         except FileNotFoundError:
@@ -154,6 +163,15 @@ def _id_of(line: bytes) -> str | None:
         return msgspec.json.decode(line, type=_Line).event_id
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+
+
+def _fence(event_id: str) -> bytes:
+    return msgspec.json.encode({"event_id": event_id, "erased": True})
+
+
+def _is_fence(line: bytes) -> bool:
+    event_id = _id_of(line)
+    return event_id is not None and line.rstrip() == _fence(event_id)
 
 
 def _write_all(handle: int, data: bytes) -> None:

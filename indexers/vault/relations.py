@@ -62,7 +62,7 @@ class RelationJournal:
             statement = _statement(line)
             return statement is not None and statement.document == self._root.namespace.document(path)
 
-        return self._journal.blank(cites)
+        return self._journal.erase(cites)
 
     def _look(self) -> _Stamp:
         try:

@@ -151,6 +151,9 @@ async def test_c14_what_was_said_of_a_name_is_erased_with_its_last_mention(rig: 
     await rig.feed(*last)
     assert rig.journal() == [block.value]
     assert set(await rig.rows(Index.CURATION)) == {event_id(block)}
+    # What is replayed of it is no word any more.
+    await rig.feed(merge, rename)
+    assert (rig.journal(), set(await rig.rows(Index.CURATION))) == ([block.value], {event_id(block)})
     assert b"osprey" not in (rig.config.roots[0].path / ".hopline/curation.jsonl").read_bytes().lower()
 
 

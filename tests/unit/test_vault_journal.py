@@ -12,6 +12,7 @@ import pytest
 from indexers.vault.journal import Journal
 
 ONE = b'{"event_id":"1","x":"a"}'
+LONG = '{"event_id":"2","reason":"한 마디 더 하자면"}'.encode()
 TWO = '{"event_id":"2","x":"한"}'.encode()
 
 
@@ -111,20 +112,23 @@ def test_what_is_no_file_is_refused_and_never_waited_for(
 
 def test_erased_lines_are_overwritten_where_they_stand(tmp_path: Path) -> None:
     journal = Journal(tmp_path, "curation.jsonl")
-    journal.append({"1": ONE, "2": TWO, "3": b'{"event_id":"3"}'})
+    journal.append({"1": ONE, "2": LONG, "3": b'{"event_id":"3","x":1}'})
     inode = journal.path.stat().st_ino
-    assert journal.blank(lambda line: "한".encode() in line) == 1
-    assert list(journal.lines()) == [ONE, b'{"event_id":"3"}']
-    assert journal.path.read_bytes() == ONE + b"\n" + b" " * len(TWO) + b'\n{"event_id":"3"}\n'
+    assert journal.erase(lambda line: "한".encode() in line) == 1
+    assert list(journal.lines()) == [ONE, b'{"event_id":"3","x":1}']
+    fence = b'{"event_id":"2","erased":true}'.ljust(len(LONG))
+    assert journal.path.read_bytes() == ONE + b"\n" + fence + b'\n{"event_id":"3","x":1}\n'
     assert journal.path.stat().st_ino == inode
-    assert journal.blank(lambda line: "한".encode() in line) == 0
-    # Who appends afterwards finds a journal like any other; the erased event would be news to it.
-    assert journal.append({"1": ONE, "2": TWO}) == 1
-    assert list(journal.lines()) == [ONE, b'{"event_id":"3"}', TWO]
+    assert journal.erase(lambda line: "한".encode() in line) == 0
+    # The event comes again: it is no news, and it has no word any more.
+    assert journal.append({"1": ONE, "2": LONG}) == 0
+    assert list(journal.lines()) == [ONE, b'{"event_id":"3","x":1}']
+    assert journal.erased() == {"2"}
 
 
 def test_nothing_is_erased_from_a_journal_that_is_not_there(tmp_path: Path) -> None:
-    assert Journal(tmp_path, "curation.jsonl").blank(lambda _: True) == 0
+    journal = Journal(tmp_path, "curation.jsonl")
+    assert (journal.erase(lambda _: True), journal.erased()) == (0, set())
     assert not (tmp_path / ".hopline").exists()
 
 
@@ -132,5 +136,5 @@ def test_long_lines_are_erased_piece_by_piece(tmp_path: Path) -> None:
     journal = Journal(tmp_path, "curation.jsonl")
     lines = {str(n): b'{"event_id":"%d","x":"%s"}' % (n, b"y" * 700_000) for n in range(4)}
     journal.append(lines)
-    assert journal.blank(lambda line: b'"event_id":"1"' in line or b'"event_id":"3"' in line) == 2
+    assert journal.erase(lambda line: b'"event_id":"1"' in line or b'"event_id":"3"' in line) == 2
     assert list(journal.lines()) == [lines["0"], lines["2"]]

@@ -118,14 +118,14 @@ class LinkHandler:
         for namespace, members in groups.items():
             events = [command.event for command in members]
             try:
-                await self.context.hold(
+                standing = await self.context.hold(
                     "vault",
                     lambda n=namespace, e=events: self._run(lambda: self.journal.append(n, e)),  # type: ignore[misc]
                 )
             except PoisonRecord as error:
                 refused += [Poisoned(record=command.record, error=error) for command in members]
             else:
-                kept += members
+                kept += [command for command in members if command.event.event_id in standing]
         return kept, refused
 
     async def _curate(self, commands: Sequence[Command]) -> Tally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from indexers.domain.identity import DocumentKey, EntityNamespace
 from indexers.errors import PoisonRecord, Transient, VaultUnavailable
@@ -16,6 +16,7 @@ from streams.events import CurationCommand, encode
 from streams.producer import OutgoingRecord
 from streams.topics import Topics
 
+T = TypeVar("T")
 CURATION_FILE: Final = "curation.jsonl"
 
 
@@ -25,10 +26,18 @@ class CurationJournal:
 
     vaults: Vaults
 
-    def append(self, namespace: EntityNamespace, commands: Sequence[CurationCommand]) -> int:
-        """Number of lines that are new. Raises Transient while the root is awaited, else PoisonRecord."""
+    def append(self, namespace: EntityNamespace, commands: Sequence[CurationCommand]) -> set[str]:
+        """Ids of those that stand in it now: the others were erased since they were written first.
+
+        Raises Transient while the root is awaited, else PoisonRecord.
+        """
         lines = {command.event_id: encode(command) for command in commands}
-        return self._reached(namespace, lambda journal: journal.append(lines))
+
+        def append(journal: Journal) -> set[str]:
+            journal.append(lines)
+            return set(lines) - journal.erased()
+
+        return self._reached(namespace, append)
 
     def erase(self, namespace: EntityNamespace, event_ids: Collection[str]) -> int:
         """Number of lines that were overwritten. Raises as `append`."""
@@ -39,9 +48,9 @@ class CurationJournal:
             except PoisonRecord:
                 return False
 
-        return self._reached(namespace, lambda journal: journal.blank(is_erased))
+        return self._reached(namespace, lambda journal: journal.erase(is_erased))
 
-    def _reached(self, namespace: EntityNamespace, work: Callable[[Journal], int]) -> int:
+    def _reached(self, namespace: EntityNamespace, work: Callable[[Journal], T]) -> T:
         files = self.vaults.files
         roots = roots_of(files.roots, namespace)
         root = roots[0] if roots else files.root_of(namespace.namespace)
