@@ -13,7 +13,6 @@ import msgspec
 from indexers.domain.identity import AgentId, DocumentKey, Principal, TenantId
 from indexers.erasures import ErasedDocument, Erasure, read_erasure, store_erasure
 from indexers.opensearch.gate import Gate
-from indexers.opensearch.rows import Index
 from search_api.entities.curating import send
 from search_api.erasure.models import CheckAnswer, ErasureAnswer, ErasureBody, ReceiptAnswer, ReceiptBody
 from search_api.erasure.receipt import Receipt, is_complete, is_genuine, signed
@@ -26,7 +25,7 @@ from search_api.erasure.selecting import (
     targets_of,
     with_former_places,
 )
-from search_api.erasure.stores import count_rows, remove_the_rest
+from search_api.erasure.stores import count_rows, remove_events, remove_the_rest
 from search_api.identity.audit import Action, Actor, Audit
 from search_api.memories.targets import require_writer
 from search_api.problems import FieldError, ProblemError, forbidden, invalid, invalid_field, no_such
@@ -178,8 +177,7 @@ class Erasures:
 
     async def _remaining(self, tenant_id: TenantId, erasure: Erasure) -> dict[str, int]:
         # Stage rows hold the path; an agent that was in the middle of something may have written one just now.
-        query = {"terms": {"doc_id": erasure.doc_ids}}
-        await self.gate.delete_matching(Principal.pipeline(tenant_id), Index.EVENTS, query)
+        await remove_events(self.gate, tenant_id, erasure.doc_ids)
         found = await targets_of(self.gate, Principal.pipeline(tenant_id), erasure.doc_ids)
         return await self._count(tenant_id, [target for target in found if target is not None])
 

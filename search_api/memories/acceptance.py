@@ -8,15 +8,15 @@ from typing import Final
 
 from indexers.domain.identity import Principal
 from indexers.errors import Transient
-from indexers.event_rows import key_id
-from indexers.opensearch.gate import Gate, RowRef, RowWrite, WriteResult
+from indexers.event_rows import ERASED_KEY, key_id
+from indexers.opensearch.gate import Gate, RowRef, RowWrite, StoredRow, WriteResult
 from indexers.opensearch.rows import Index, owner_of
 from search_api.memories.plans import Identity, Plan
 from search_api.memories.targets import Target
 from search_api.problems import FieldError, Problem, ProblemError, invalid
 from streams.versions import VersionClock
 
-_KEY_FIELDS: Final = ("event_id", "version", "occurred_at", "body_hash")
+_KEY_FIELDS: Final = ("event_id", "version", "occurred_at", "body_hash", "stage")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +76,7 @@ class Acceptance:
         for (n, one), row in zip(keyed, rows, strict=True):
             if row is None:
                 continue
+            _refuse_erased(row, one.field)
             if row.source["body_hash"] != one.hash:
                 detail = f"The idempotency key of {one.field} stands for another request: draw a new one."
                 raise ProblemError(Problem(kind="idempotency-conflict", detail=detail))
@@ -95,6 +96,8 @@ class Acceptance:
         [known] = await self.gate.get_many(
             Index.EVENTS, [RowRef(principal=principal, row_id=key_id(principal, key))], fields=_KEY_FIELDS
         )
+        if known is not None:
+            _refuse_erased(known, "body")
         if known is None or known.source["body_hash"] != hashed:
             return None
         ref = RowRef(principal=principal, row_id=known.source["event_id"])
@@ -115,6 +118,15 @@ def refuse_double_keys(keys: Mapping[str, str | None]) -> None:
     ]
     if errors:
         raise ProblemError(invalid(errors))
+
+
+def _refuse_erased(key: StoredRow, field: str) -> None:
+    if key.source["stage"] == ERASED_KEY:
+        detail = (
+            f"The idempotency key of {field} stands for a request whose document was erased since: nothing was sent. "
+            "What is to be said anew needs a new key."
+        )
+        raise ProblemError(Problem(kind="idempotency-conflict", detail=detail))
 
 
 def _is_lost(write: RowWrite, result: WriteResult) -> bool:

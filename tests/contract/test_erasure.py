@@ -268,8 +268,10 @@ async def _refused(world: World, who: Principal, doc_id: str) -> tuple[int, str]
 
 
 async def test_a_memory_that_is_only_accepted_is_erased_by_its_route(world: World) -> None:
-    body = {"content": "Orla Mint owes nobody.", "title": "Orla's debts"}
+    body = {"content": "Orla Mint owes nobody.", "title": "Orla's debts", "idempotency_key": "orla"}
     accepted = (await world.ask(ADA, "POST", "/v1/memories", json=body)).json()
+    update = {"content": "Orla Mint owes Bo.", "idempotency_key": "orla-2"}
+    assert (await world.ask(ADA, "PUT", f"/v1/memories/{accepted['doc_id']}", json=update)).status_code == 202
     path = f"/v1/documents/{accepted['doc_id']}?erase=true"
     assert (await world.ask(READER, "DELETE", path)).status_code == 403
     for who in (BOB, OTHERS):
@@ -279,6 +281,18 @@ async def test_a_memory_that_is_only_accepted_is_erased_by_its_route(world: Worl
     assert await world.where("Orla") == []
     assert list((world.rig.root.path.parent / "memories").rglob("*.md")) == []
     assert (await world.ask(ADA, "GET", f"/v1/events/{accepted['event_id']}")).status_code == 404
+    # A client that missed the answer sends it again: that must not bring the text back.
+    repeated = [
+        await world.ask(ADA, "POST", "/v1/memories", json=body),
+        await world.ask(ADA, "PUT", f"/v1/memories/{accepted['doc_id']}", json=update),
+    ]
+    assert [
+        (r.status_code, r.json()["type"].rsplit(":", 1)[1], "erased" in r.json()["detail"]) for r in repeated
+    ] == [(409, "idempotency-conflict", True)] * 2
+    assert await world.rig.arrived(world.rig.config.topics.memory_writes) == []
+    kept = [r for r in (await world.rig.rows(Index.EVENTS)).values() if r["doc_id"] == accepted["doc_id"]]
+    assert [(row["stage"], row["path"], row["body_hash"]) for row in kept] == [("erased_key", "", None)] * 2
+    assert await world.where("Orla") == []
 
 
 async def test_an_admin_erases_what_another_agent_wrote_and_no_other_tenant(world: World) -> None:
