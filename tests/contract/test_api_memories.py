@@ -182,9 +182,9 @@ async def test_an_idempotency_key_stands_for_one_write(world: MemoryService) -> 
 
 
 async def test_a_repetition_is_answered_though_what_it_supersedes_is_gone(world: MemoryService) -> None:
-    old = await world.write(ADA, "quokka of old")
+    old = await world.write(ADA, "dugong of old")
     await world.ingest()
-    body = {"content": "quokka anew", "supersedes": old["doc_id"], "idempotency_key": "quokka"}
+    body = {"content": "dugong anew", "supersedes": old["doc_id"], "idempotency_key": "dugong"}
     first = await world.ok(ADA, "POST", "/v1/memories", body)
     await world.ingest()
     await world.ok(ADA, "DELETE", f"/v1/documents/{old['doc_id']}")
@@ -196,10 +196,10 @@ async def test_a_repetition_is_answered_though_what_it_supersedes_is_gone(world:
         True,
     )
     other = await world.call(ADA, "POST", "/v1/memories", {**body, "content": "another"})
-    fresh = await world.call(ADA, "POST", "/v1/memories", {**body, "idempotency_key": "quokka-2"})
+    fresh = await world.call(ADA, "POST", "/v1/memories", {**body, "idempotency_key": "dugong-2"})
     assert (other.status_code, fresh.status_code) == (409, 404)
     await world.carry_out()
-    assert await world.found(ADA, "quokka", parts=["keyword"]) == [first["doc_id"]]
+    assert await world.found(ADA, "dugong", parts=["keyword"]) == [first["doc_id"]]
 
 
 async def test_a_key_that_stands_for_two_of_a_batch_is_refused_before_anything_is_stored(
