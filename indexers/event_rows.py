@@ -2,7 +2,7 @@
 
 `{event_id}` is the accepted event, `{event_id}/{stage}` a later stage of it (`linked` and `failed` with their part).
 `doc/{doc_id}` says whose a document is and where, until its row does. `idem/{digest}` is the event that a caller's
-idempotency key stands for.
+idempotency key stands for; it outlives an erasure, without any text, so that no repetition brings the text back.
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from indexers.domain.identity import SEPARATOR, DocumentKey, Principal, TenantId
-from indexers.opensearch.calls import RowWrite
-from indexers.opensearch.rows import EventRow, Index, owner_fields
+from indexers.opensearch.calls import RowWrite, StoredRow
+from indexers.opensearch.rows import EventRow, Index, owner_fields, owner_of
 
 #: Days for which the rows are kept: as long as the topics keep the events (`streams.topics`).
 KEPT_DAYS: Final = 7
 POINTER: Final = "pointer"
 KEY: Final = "key"
+#: Of a key whose document is erased.
+ERASED_KEY: Final = "erased_key"
+
+
+_EMPTIED: Final[dict[str, Any]] = {"term": {"stage": ERASED_KEY}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +50,34 @@ def key_id(principal: Principal, key: str) -> str:
     """Of one agent's own keys: another agent's equal key is another one."""
     said = SEPARATOR.join((principal.tenant_id, principal.agent_id, key))
     return f"idem/{hashlib.sha256(said.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def events_with_text(doc_ids: Sequence[str]) -> dict[str, Any]:
+    """Query for the rows of these documents that an erasure removes, or empties where they are keys."""
+    return {"bool": {"filter": [{"terms": {"doc_id": list(doc_ids)}}], "must_not": [_EMPTIED]}}
+
+
+def emptied_key(key: StoredRow, tenant_id: TenantId) -> RowWrite:
+    """Of the stored row of a key: without the path, and without the hash, from which a short text can be guessed."""
+    source = key.source
+    row = EventRow(
+        **owner_fields(owner_of(tenant_id, source)),
+        event_id=source["event_id"],
+        stage=ERASED_KEY,
+        at=source["at"],
+        doc_id=source["doc_id"],
+        path="",
+        version=source["version"],
+    )
+    return RowWrite(
+        principal=Principal.pipeline(tenant_id),
+        index=Index.EVENTS,
+        row_id=key.row_id,
+        action="replace_if",
+        row=row,
+        seq_no=key.seq_no,
+        primary_term=key.primary_term,
+    )
 
 
 def stage_row(

@@ -171,10 +171,11 @@ class VaultProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VaultListing:
-    """One walk: files and problems, each in path order."""
+    """One walk: files and problems, each in path order. `leftovers`: folders with temporary files of writes."""
 
     entries: tuple[FileEntry, ...]
     problems: tuple[VaultProblem, ...]
+    leftovers: tuple[str, ...] = ()
 
 
 class VaultFiles(Protocol):
@@ -220,6 +221,14 @@ class VaultFiles(Protocol):
 
     def set_aside_copies(self, path: str) -> int:
         """How many of this note are set aside now."""
+        ...
+
+    def set_aside_paths(self, most: int = ...) -> list[str]:
+        """Paths of notes that have copies set aside, in order; no more than `most` (10,000), removed ones make room."""
+        ...
+
+    def remove_leftovers(self, folder: str, *, older_seconds: float) -> int:
+        """Delete what writes that were cut short left in this folder (`""`: the root), none below it; how many."""
         ...
 
     def remove_copies(self, path: str) -> int:

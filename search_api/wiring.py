@@ -202,7 +202,7 @@ def _services(
             producer=producer,
             topics=topics,
             clock=VersionClock(),
-            count_files=FileCount(held.vaults),
+            files=FileCount(held.vaults),
             key=held.secret.derive(KEY_LABEL),
             audit=held.identity.audit,
             quotas=quotas,

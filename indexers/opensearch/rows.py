@@ -317,7 +317,8 @@ class EventRow(OwnedRow, frozen=True, kw_only=True):
     """How far one event is: a row a stage, made once. Owner: the document's. Ids: indexers.event_rows."""
 
     event_id: str
-    #: accepted, ingested, embedded, extracted, linked, overtaken, failed; pointer, key: see indexers.event_rows.
+    #: accepted, ingested, embedded, extracted, linked, overtaken, failed; pointer, key, erased_key: see
+    #: indexers.event_rows.
     stage: str
     at: str
     doc_id: str

@@ -14,12 +14,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from indexers.domain.identity import normalise_path
+from indexers.vault.durable import sync_folder
+from indexers.vault.ignore import is_note
 from indexers.vault.journal import FOLDER
 
 FORGOTTEN: Final = f"{FOLDER}/forgotten"
 _FORGOTTEN: Final = re.compile(r"forgotten(\.\d+)?")
 #: Equal names kept side by side; one more replaces the last.
 _COPIES: Final = 100
+#: Paths of one listing.
+SET_ASIDE_MAX: Final = 10_000
 
 
 def set_aside(root: str, vault_path: str, path: str) -> str:
@@ -30,8 +35,8 @@ def set_aside(root: str, vault_path: str, path: str) -> str:
     for segment in target.relative_to(root).parent.parts:
         folder = _real_folder(folder / segment)
     source.rename(target)
-    _sync(folder)
-    _sync(source.parent)
+    sync_folder(folder)
+    sync_folder(source.parent)
     return str(target.relative_to(root))
 
 
@@ -47,12 +52,29 @@ def set_aside_copies(root: str, path: str) -> list[Path]:
     return [place for place in found if os.path.realpath(place.parent) == str(place.parent)]
 
 
+def set_aside_paths(root: str, most: int) -> list[str]:
+    """Paths of notes that have copies set aside now, in order; no more than `most`. Links are not followed.
+
+    The index may have forgotten them: it does so after a time, the vault doesn't.
+    """
+    top = Path(root, FOLDER)
+    found: set[str] = set()
+    for name in _folders(top):
+        if not _FORGOTTEN.fullmatch(name):
+            continue
+        for path in _notes(top / name):
+            if len(found) >= most:
+                return sorted(found)
+            found.add(path)
+    return sorted(found)
+
+
 def remove_copies(root: str, path: str) -> int:
     """Delete them for good; how many."""
     found = set_aside_copies(root, path)
     for place in found:
         place.unlink()
-        _sync(place.parent)
+        sync_folder(place.parent)
     return len(found)
 
 
@@ -60,7 +82,7 @@ def remove(root: str, vault_path: str) -> None:
     """Raises FileNotFoundError."""
     source = Path(root, vault_path)
     source.unlink()
-    _sync(source.parent)
+    sync_folder(source.parent)
 
 
 def _free_place(root: Path, path: str) -> Path:
@@ -76,19 +98,38 @@ def _places(root: Path, path: str) -> Iterator[Path]:
         yield root / (FORGOTTEN if copy == 1 else f"{FORGOTTEN}.{copy}") / path
 
 
+def _folders(folder: Path) -> list[str]:
+    """Names of real ones, in order; nothing where the folder itself isn't a real one."""
+    if not folder.is_dir() or folder.is_symlink():
+        return []
+    with os.scandir(folder) as items:
+        return sorted(item.name for item in items if item.is_dir(follow_symlinks=False))
+
+
+def _notes(folder: Path) -> Iterator[str]:
+    """Paths below the folder, as `set_aside` spells them: another spelling was put there by somebody else."""
+    pending = [""]
+    while pending:
+        under = pending.pop()
+        with os.scandir(folder / under) as items:
+            found = sorted(items, key=lambda item: item.name)
+        pending += [f"{under}{i.name}/" for i in found if i.is_dir(follow_symlinks=False)]
+        paths = [f"{under}{item.name}" for item in found if not item.is_dir(follow_symlinks=False)]
+        yield from (path for path in paths if _is_path(path))
+
+
+def _is_path(path: str) -> bool:
+    try:
+        return is_note(path) and normalise_path(path) == path
+    except ValueError:
+        return False
+
+
 def _real_folder(folder: Path) -> Path:
     try:
         folder.mkdir()
-        _sync(folder.parent)
+        sync_folder(folder.parent)
     except FileExistsError:
         if not stat.S_ISDIR(os.lstat(folder).st_mode):
             raise NotADirectoryError(errno.ENOTDIR, "no folder of the vault", str(folder)) from None
     return folder
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -18,6 +18,8 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from indexers.vault.durable import sync_folder
+
 FOLDER: Final = ".hopline"
 _STEP_BYTES: Final = 1 << 20
 
@@ -46,7 +48,7 @@ class Journal:
             # Also what an earlier try wrote and couldn't bring to the disk.
             os.fsync(file.fileno())
         if fresh:
-            _sync_folder(self.folder)
+            sync_folder(self.folder)
         return len(added)
 
     def erase(self, is_unwanted: Callable[[bytes], bool]) -> int:
@@ -98,7 +100,7 @@ class Journal:
     def _make_folder(self) -> None:
         with contextlib.suppress(FileExistsError):
             self.folder.mkdir()
-            _sync_folder(self.folder.parent)
+            sync_folder(self.folder.parent)
         if self.folder.is_symlink() or not self.folder.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, "no folder of the vault", str(self.folder))
 
@@ -178,14 +180,6 @@ def _write_all(handle: int, data: bytes) -> None:
     at = 0
     while at < len(data):
         at += os.write(handle, data[at:])
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 class _Line(msgspec.Struct):

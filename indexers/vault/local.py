@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +13,15 @@ from indexers.domain.identity import normalise_path
 from indexers.errors import VaultUnavailable
 from indexers.ports import FileEntry, VaultListing, VaultProblem
 from indexers.vault.direct import open_directly
-from indexers.vault.forgotten import remove, remove_copies, set_aside, set_aside_copies
+from indexers.vault.durable import remove_leftovers, replace, sync_folder
+from indexers.vault.forgotten import (
+    SET_ASIDE_MAX,
+    remove,
+    remove_copies,
+    set_aside,
+    set_aside_copies,
+    set_aside_paths,
+)
 from indexers.vault.ignore import is_note
 from indexers.vault.walk import Walk, is_inside, join, look, nfc, spelling_order
 
@@ -112,7 +118,7 @@ class LocalVaultFiles:
             msg = f"{wanted!r} leads out of the vault through a symlink"
             raise ValueError(msg)
         _refuse_what_is_no_file(wanted, target, folder)
-        _replace(Path(target), content)
+        replace(Path(target), content)
         return self.entry(wanted)
 
     def set_aside(self, path: str) -> str:
@@ -122,12 +128,20 @@ class LocalVaultFiles:
     def set_aside_copies(self, path: str) -> int:
         return len(set_aside_copies(self._resolved_root(), normalise_path(path)))
 
+    def set_aside_paths(self, most: int = SET_ASIDE_MAX) -> list[str]:
+        return set_aside_paths(self._resolved_root(), most)
+
     def remove_copies(self, path: str) -> int:
         return remove_copies(self._resolved_root(), normalise_path(path))
 
     def remove(self, path: str) -> None:
         root, entry = self._resolved_root(), self.entry(path)
         remove(root, entry.vault_path)
+
+    def remove_leftovers(self, folder: str, *, older_seconds: float) -> int:
+        root = self._resolved_root()
+        places = self._spellings(root, normalise_path(folder)) if folder else [""]
+        return sum(remove_leftovers(Path(root, place), older_seconds=older_seconds) for place in places)
 
     def _resolved_root(self) -> str:
         root = os.path.realpath(self.root)
@@ -173,7 +187,8 @@ class LocalVaultFiles:
             known = [n for n in _names(folder, parent) if n == parent] or _names(folder, parent)
             below = join(folder, min(known, default=parent))
             if not known:
-                _make_folder(below)
+                Path(below).mkdir(exist_ok=True)
+                sync_folder(Path(folder))
             elif not stat.S_ISDIR(os.lstat(below).st_mode):
                 msg = f"{path!r} can't be written: {parent!r} is no folder of the vault (a file or a symlink)"
                 raise ValueError(msg)
@@ -233,33 +248,3 @@ def _refuse_what_is_no_file(path: str, target: str, folder: str) -> None:
     if not stat.S_ISREG(mode):
         msg = f"{path!r} can't be written: what stands there is no file"
         raise ValueError(msg)
-
-
-def _replace(target: Path, content: bytes) -> None:
-    temporary = target.parent / f".hopline-{secrets.token_hex(8)}.tmp"
-    try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        with os.fdopen(handle, "wb") as file:
-            with contextlib.suppress(FileNotFoundError):
-                os.fchmod(handle, stat.S_IMODE(target.stat().st_mode))
-            file.write(content)
-            file.flush()
-            os.fsync(handle)
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
-
-
-def _make_folder(folder: str) -> None:
-    Path(folder).mkdir(exist_ok=True)
-    _sync_folder(Path(folder).parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -7,6 +7,7 @@ nothing to keep for a namespace: thousands of them cost what is on the disk.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -19,6 +20,8 @@ from indexers.domain.identity import AgentId, Namespace, Scope, TeamId, TenantId
 from indexers.errors import VaultUnavailable
 from indexers.ports import FileEntry, VaultFiles
 from indexers.settings import VaultRoot
+from indexers.vault.durable import sync_folder
+from indexers.vault.forgotten import SET_ASIDE_MAX
 from indexers.vault.local import LocalVaultFiles
 from indexers.vault.roots import files_of
 
@@ -84,26 +87,32 @@ class TreeVaultFiles(LocalVaultFiles):
             return f"{info.st_dev}:{info.st_ino}:none"
 
     def entries(self) -> Iterator[FileEntry]:
-        try:
+        with contextlib.suppress(FileNotFoundError):
             yield from super().entries()
-        except FileNotFoundError:
-            return
 
     def open(self, path: str) -> BinaryIO:
         self._resolved_root()
         return super().open(path)
 
     def set_aside_copies(self, path: str) -> int:
-        try:
+        with contextlib.suppress(FileNotFoundError):
             return super().set_aside_copies(path)
-        except FileNotFoundError:
-            return 0
+        return 0
+
+    def set_aside_paths(self, most: int = SET_ASIDE_MAX) -> list[str]:
+        with contextlib.suppress(FileNotFoundError):
+            return super().set_aside_paths(most)
+        return []
+
+    def remove_leftovers(self, folder: str, *, older_seconds: float) -> int:
+        with contextlib.suppress(FileNotFoundError):
+            return super().remove_leftovers(folder, older_seconds=older_seconds)
+        return 0
 
     def remove_copies(self, path: str) -> int:
-        try:
+        with contextlib.suppress(FileNotFoundError):
             return super().remove_copies(path)
-        except FileNotFoundError:
-            return 0
+        return 0
 
     def write_atomic(self, path: str, content: bytes) -> FileEntry:
         make_folder(self._tree, self._place_in_tree)
@@ -195,6 +204,7 @@ def require_plain(tree: Path, place: Sequence[str]) -> None:
 def _make(folder: Path, *, follow: bool) -> None:
     try:
         folder.mkdir()
+        sync_folder(folder.parent)
     except FileExistsError:
         mode = (folder.stat() if follow else os.lstat(folder)).st_mode
         if not stat.S_ISDIR(mode):

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from indexers.ports import FileEntry, ProblemReason, VaultListing, VaultProblem
+from indexers.vault.durable import is_temporary
 from indexers.vault.ignore import is_note_name, is_walked_folder
 
 _CONTROL = re.compile(r"[\x00-\x1f]")
@@ -48,11 +49,15 @@ class Walk:
     _entries: dict[str, FileEntry] = field(default_factory=dict)
     _problems: list[VaultProblem] = field(default_factory=list)
 
+    #: Folders with temporary files of ours, which may be of a write that goes on just now.
+    _leftovers: set[str] = field(default_factory=set)
+
     def listing(self) -> VaultListing:
         entries = sorted(self._entries.values(), key=lambda e: e.path)
         return VaultListing(
             entries=tuple(entries),
             problems=tuple(sorted(self._problems, key=lambda p: (p.path, p.reason))),
+            leftovers=tuple(sorted(self._leftovers)),
         )
 
     def folders(self, vault_paths: Iterable[str]) -> None:
@@ -73,6 +78,9 @@ class Walk:
     def _item(self, folder: str, item: os.DirEntry[str]) -> bool:
         """Take note of a file; True for a folder to walk."""
         is_folder = item.is_dir(follow_symlinks=False)
+        if is_temporary(item.name) and not is_folder:
+            self._leftovers.add(nfc(folder))
+            return False
         if not (
             is_walked_folder(item.name) if is_folder else is_note_name(nfc(item.name)) or item.is_symlink()
         ):

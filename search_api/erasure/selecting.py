@@ -177,6 +177,13 @@ async def _mentioning(gate: Gate, sight: Principal, subject: str) -> list[str]:
     return [hit.source["doc_id"] for hit in page.hits]
 
 
+def rowless(document: DocumentKey) -> Target:
+    """A file that was set aside so long ago that nothing else is known of its document."""
+    return Target(
+        doc_id=document.doc_id, document=document, version=0, moved_from=None, deleted=True, fenced=False
+    )
+
+
 def _target(principal: Principal, row: StoredRow | Any) -> Target:
     source: Mapping[str, Any] = row.source
     namespace = owner_of(principal.tenant_id, source)

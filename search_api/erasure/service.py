@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import msgspec
 
-from indexers.domain.identity import AgentId, DocumentKey, Principal, TenantId
+from indexers.domain.identity import AgentId, Principal, TenantId
 from indexers.erasures import ErasedDocument, Erasure, open_erasure, read_erasure, store_erasure
 from indexers.opensearch.gate import Gate
-from indexers.opensearch.rows import Index
 from search_api.entities.curating import send
-from search_api.erasure.models import CheckAnswer, ErasureAnswer, ErasureBody, ReceiptAnswer, ReceiptBody
+from search_api.erasure.files import FileCount
+from search_api.erasure.models import (
+    DOCUMENTS_MAX,
+    CheckAnswer,
+    ErasureAnswer,
+    ErasureBody,
+    ReceiptAnswer,
+    ReceiptBody,
+)
 from search_api.erasure.receipt import Receipt, is_complete, is_genuine, signed
 from search_api.erasure.selecting import (
     Selected,
     Target,
     may_erase,
+    rowless,
     select,
     select_tenant,
     targets_of,
     with_former_places,
 )
-from search_api.erasure.stores import COUNTED, count_rows, remove_the_rest
+from search_api.erasure.stores import COUNTED, count_rows, remove_events, remove_the_rest
 from search_api.identity.audit import Action, Actor, Audit
 from search_api.memories.targets import require_writer
 from search_api.problems import FieldError, ProblemError, forbidden, invalid, invalid_field, no_such
@@ -48,13 +56,13 @@ _UNCONFIRMED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erasures:
-    """Raises ProblemError. `count_files`: files of these documents in their vaults, forgotten ones included."""
+    """Raises ProblemError."""
 
     gate: Gate
     producer: EventProducer
     topics: Topics
     clock: VersionClock
-    count_files: Callable[[Sequence[DocumentKey]], int]
+    files: FileCount
     key: bytes
     audit: Audit
     quotas: Quotas
@@ -84,6 +92,8 @@ class Erasures:
             self.quotas.take_write(principal, bytes_=0, writes=len(named.targets))
             return await self._erase(actor, "document.erase", principal.tenant_id, named)
         selected = await select(self.gate, principal, body)
+        if body.agent is not None and (body.agent == principal.agent_id or "admin" in principal.roles):
+            selected = await self._with_set_aside(principal.tenant_id, body.agent, selected)
         self.quotas.take_write(principal, bytes_=0, writes=max(1, len(selected.targets)))
         return await self._erase(actor, "query.erase", principal.tenant_id, selected)
 
@@ -97,6 +107,7 @@ class Erasures:
             answer = await self._waited(tenant_id, begun)
             return answer.model_copy(update={"more": True})
         selected = await select_tenant(self.gate, tenant_id)
+        selected = await self._with_set_aside(tenant_id, None, selected)
         answer = await self._erase(actor, "tenant.erase", tenant_id, selected)
         if selected.targets:
             return answer.model_copy(update={"more": True})
@@ -129,6 +140,18 @@ class Erasures:
             raise ProblemError(invalid(errors))
         return Selected(targets=tuple(by_id.values()))
 
+    async def _with_set_aside(self, tenant_id: TenantId, agent: str | None, selected: Selected) -> Selected:
+        """Forgotten files stay longer than their rows."""
+        if selected.more:
+            return selected
+        keys = await asyncio.to_thread(self.files.set_aside, tenant_id, agent)
+        known = {target.doc_id for target in selected.targets}
+        rest = [key for key in dict.fromkeys(keys) if key.doc_id not in known]
+        rows = await targets_of(self.gate, Principal.pipeline(tenant_id), [key.doc_id for key in rest])
+        more = [row or rowless(key) for key, row in zip(rest, rows, strict=True)]
+        targets = (*selected.targets, *more)
+        return Selected(targets=targets[:DOCUMENTS_MAX], more=len(targets) > DOCUMENTS_MAX)
+
     async def _erase(
         self, actor: Actor, action: Action, tenant_id: TenantId, selected: Selected
     ) -> ErasureAnswer:
@@ -143,9 +166,7 @@ class Erasures:
                 _erased(target, events[target.doc_id].version if target.doc_id in events else target.version)
                 for target in targets
             ],
-            removed=await self._count(
-                tenant_id, [t for t in targets if not t.fenced], [t.doc_id for t in targets]
-            ),
+            removed=await self._standing(tenant_id, targets),
             more=selected.more,
         )
         # First the record: what is erased shall be known, whatever becomes of this process.
@@ -196,9 +217,9 @@ class Erasures:
             await self._send_again(tenant_id, erasure, pairs)
             return {"names": len(unfenced)}
         # Stage rows hold the path; an agent that was in the middle of something may write one once more.
-        query = {"terms": {"doc_id": erasure.doc_ids}}
-        await self.gate.delete_matching(Principal.pipeline(tenant_id), Index.EVENTS, query)
-        return await self._count(tenant_id, [], erasure.doc_ids)
+        await remove_events(self.gate, tenant_id, erasure.doc_ids)
+        files = await asyncio.to_thread(self.files.left, tenant_id, erasure.documents)
+        return {"files": files, "names": 0, **await self._rows(tenant_id, erasure.doc_ids)}
 
     async def _send_again(
         self, tenant_id: TenantId, erasure: Erasure, pairs: Sequence[tuple[ErasedDocument, Target | None]]
@@ -225,13 +246,16 @@ class Erasures:
         ]
         await send(self.producer, records, unconfirmed=_UNCONFIRMED)
 
-    async def _count(
-        self, tenant_id: TenantId, unfenced: Sequence[Target], doc_ids: Sequence[str]
-    ) -> dict[str, int]:
-        await self.gate.refresh(*COUNTED)
-        rows = await count_rows(self.gate, tenant_id, doc_ids)
-        files = await asyncio.to_thread(self.count_files, [target.document for target in unfenced])
+    async def _standing(self, tenant_id: TenantId, targets: Sequence[Target]) -> dict[str, int]:
+        """What there is of them before they are erased."""
+        unfenced = [target for target in targets if not target.fenced]
+        files = await asyncio.to_thread(self.files.of, [target.document for target in unfenced])
+        rows = await self._rows(tenant_id, [target.doc_id for target in targets])
         return {"files": files, "names": len(unfenced), **rows}
+
+    async def _rows(self, tenant_id: TenantId, doc_ids: Sequence[str]) -> dict[str, int]:
+        await self.gate.refresh(*COUNTED)
+        return await count_rows(self.gate, tenant_id, doc_ids)
 
     def _event(self, by: AgentId, target: Target) -> MemoryChanged:
         self.clock.observe(target.version)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, Final
 
 from indexers.bookkeeping import ERASED
 from indexers.control import LABELS
 from indexers.domain.identity import Principal, TenantId
+from indexers.event_rows import ERASED_KEY, KEY, emptied_key, events_with_text
 from indexers.opensearch.gate import Gate, GatedSearch
 from indexers.opensearch.rows import Index
 
@@ -26,7 +28,8 @@ _STORES: Final[Mapping[str, tuple[Index, str, tuple[dict[str, Any], ...]]]] = {
     "relations": (Index.RELATIONS, "doc_id", ()),
     "extractions": (Index.EXTRACTIONS, "doc_id", ()),
     "gate": (Index.GATE, "doc_id", (_LIVING,)),
-    "events": (Index.EVENTS, "doc_id", ()),
+    # Stage rows of before hold the path. Keys whose document is erased hold nothing.
+    "events": (Index.EVENTS, "doc_id", ({"bool": {"must_not": [{"term": {"stage": ERASED_KEY}}]}},)),
 }
 STORES: Final = tuple(_STORES)
 #: Indices that are looked through.
@@ -42,6 +45,23 @@ async def count_rows(gate: Gate, tenant_id: TenantId, doc_ids: Sequence[str]) ->
         pages = await gate.search_many([_search(principal, name, part) for name in STORES])
         counts.update({name: page.total for name, page in zip(STORES, pages, strict=True)})
     return dict(counts)
+
+
+async def remove_events(gate: Gate, tenant_id: TenantId, doc_ids: Sequence[str]) -> None:
+    """Rows of these documents' events. Keys stay, emptied, so that a request that is repeated isn't a new one.
+
+    One that changes meanwhile stays as it is: it is counted, and the next call empties it.
+    """
+    principal = Principal.pipeline(tenant_id)
+    query = events_with_text(doc_ids)
+    keys = {"bool": {"filter": [query, {"term": {"stage": KEY}}]}}
+    others = {"bool": {"filter": [query], "must_not": [{"term": {"stage": KEY}}]}}
+    await gate.refresh(Index.EVENTS)
+    async with aclosing(gate.scan(principal, Index.EVENTS, keys)) as rows:
+        writes = [emptied_key(row, tenant_id) async for row in rows]
+    for start in range(0, len(writes), IDS_AT_ONCE):
+        await gate.write(writes[start : start + IDS_AT_ONCE])
+    await gate.delete_matching(principal, Index.EVENTS, others)
 
 
 def _search(principal: Principal, name: str, doc_ids: list[str]) -> GatedSearch:

@@ -125,7 +125,10 @@ def plan_write(
     by: str,
     field: str = "body",
 ) -> Plan:
-    """Raises 422 for a relation that can't be one, and for a quote that the content doesn't say."""
+    """Raises 422 for a relation that can't be one, and for a quote that the content doesn't say.
+
+    `superseded`: what the body names; None also where that is erased by now, so that nothing can be said of it.
+    """
     event = MemoryWrite(
         **identity.fields(namespace),
         path=memory_file.path_for(identity.event_id, body.title),
@@ -149,7 +152,7 @@ def plan_write(
             )
         )
     return Plan(
-        kind="write" if superseded is None else "supersede",
+        kind="write" if body.supersedes is None else "supersede",
         event=event,
         further=tuple(further),
         key=key,

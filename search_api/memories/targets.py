@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from indexers.bookkeeping import ERASED
 from indexers.domain.identity import DocumentKey, Namespace, Principal, Scope, TeamId
 from indexers.event_rows import pointer_id
-from indexers.opensearch.gate import Gate, RowAsked, RowRef
+from indexers.opensearch.gate import Gate, RowAsked, RowRef, StoredRow
 from indexers.opensearch.rows import Index, owner_of
 from indexers.vault.tree import VaultTree
 from search_api.memories.bodies import MemoryBody
@@ -56,13 +57,20 @@ async def writable(gate: Gate, principal: Principal, doc_ids: Sequence[str]) -> 
     return found
 
 
-async def _targets(gate: Gate, principal: Principal, doc_ids: Sequence[str]) -> dict[str, Target]:
+async def once_writable(gate: Gate, principal: Principal, doc_ids: Sequence[str]) -> dict[str, Target]:
+    """For words that were accepted already: nothing is refused, forgotten ones are found, erased ones left out."""
+    return await _targets(gate, principal, [doc_id for doc_id in doc_ids if is_id(doc_id)], forgotten=True)
+
+
+async def _targets(
+    gate: Gate, principal: Principal, doc_ids: Sequence[str], *, forgotten: bool = False
+) -> dict[str, Target]:
     """Of those the principal may see. A write that is accepted is known by its pointer until its row is there."""
     asked = [
         RowAsked(index=index, ref=RowRef(principal=principal, row_id=row_id), fields=(*_FIELDS, *more))
         for doc_id in doc_ids
         for index, row_id, more in (
-            (Index.DOCUMENTS, doc_id, ("deleted",)),
+            (Index.DOCUMENTS, doc_id, ("deleted", "no_vector_reason")),
             (Index.EVENTS, pointer_id(doc_id), ()),
         )
     ]
@@ -70,11 +78,15 @@ async def _targets(gate: Gate, principal: Principal, doc_ids: Sequence[str]) -> 
     found: dict[str, Target] = {}
     for doc_id, document, pointer in zip(doc_ids, rows, rows, strict=True):
         row = document or pointer
-        if row is not None and not row.source.get("deleted", False):
+        if row is not None and _is_wanted(row, forgotten=forgotten):
             namespace = owner_of(principal.tenant_id, row.source)
             key = namespace.document(row.source["path"])
             found[doc_id] = Target(document=key, version=int(row.source["version"]))
     return found
+
+
+def _is_wanted(row: StoredRow, *, forgotten: bool) -> bool:
+    return not row.source.get("deleted", False) or (forgotten and row.source["no_vector_reason"] != ERASED)
 
 
 def _may_write(principal: Principal, owner: Namespace) -> bool:

@@ -12,12 +12,12 @@ from indexers.errors import Transient
 from indexers.opensearch.gate import Gate
 from indexers.vault.tree import VaultTree
 from search_api.entities.curating import send
-from search_api.memories.acceptance import Acceptance, Accepted, Asked
+from search_api.memories.acceptance import Acceptance, Accepted, Asked, Said, refuse_double_keys
 from search_api.memories.answers import EventAnswer, EventKind, MemoryAnswer, Milestone, StageTold
 from search_api.memories.bodies import MemoryBody, MemoryUpdate, body_hash, bytes_of
 from search_api.memories.following import Events
 from search_api.memories.plans import Plan, further_of, plan_change, plan_update, plan_write
-from search_api.memories.targets import Target, namespace_of, require_writer, writable
+from search_api.memories.targets import Target, namespace_of, once_writable, require_writer, writable
 from search_api.metrics import ApiMetrics
 from search_api.problems import Problem, ProblemError, invalid_field
 from search_api.quotas import Quotas
@@ -79,16 +79,32 @@ class Memories:
         require_writer(principal)
         self._check_lengths(bodies)
         namespaces = {f: namespace_of(principal, b, self.vaults, field=f) for f, b in bodies.items()}
-        superseded = [body.supersedes for body in bodies.values() if body.supersedes is not None]
-        targets = await writable(self.gate, principal, superseded)
-        for target in targets.values():
-            self.clock.observe(target.version)
+        refuse_double_keys(dict(zip(bodies, keys, strict=True)))
+        targets = await self._superseded(principal, bodies, keys)
         self.quotas.take_write(principal, bytes_=bytes_of(list(bodies.values())), writes=len(bodies))
         asked = [
             _write_asked(principal, namespaces[field], body, targets, key, field)
             for (field, body), key in zip(bodies.items(), keys, strict=True)
         ]
         return await self._accept(principal, asked, wait, started)
+
+    async def _superseded(
+        self, principal: Principal, bodies: Mapping[str, MemoryBody], keys: Sequence[str | None]
+    ) -> dict[str, Target]:
+        """By id. Of a word that was accepted already, also what is gone by now: it gets the first answer again."""
+        named = [
+            (f, b, b.supersedes, k)
+            for (f, b), k in zip(bodies.items(), keys, strict=True)
+            if b.supersedes is not None
+        ]
+        said = [Said(hash=body_hash("write", body), key=key, field=field) for field, body, _, key in named]
+        known = await self.records.known(principal, said)
+        once = [doc_id for n, (_, _, doc_id, _) in enumerate(named) if n in known]
+        now = [doc_id for n, (_, _, doc_id, _) in enumerate(named) if n not in known]
+        found = await once_writable(self.gate, principal, once) | await writable(self.gate, principal, now)
+        for target in found.values():
+            self.clock.observe(target.version)
+        return found
 
     async def update(
         self, principal: Principal, doc_id: str, body: MemoryUpdate, key: str | None, wait: Wait | None
@@ -194,7 +210,8 @@ def _write_asked(
     key: str | None,
     field: str,
 ) -> Asked:
-    superseded = None if body.supersedes is None else targets[body.supersedes].document
+    target = None if body.supersedes is None else targets.get(body.supersedes)
+    superseded = None if target is None else target.document
     return Asked(
         hash=body_hash("write", body),
         key=key,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from indexers.errors import VaultUnavailable
@@ -26,6 +26,7 @@ from streams.watcher.moves import match_moves
 from streams.watcher.publisher import ChangePublisher
 from streams.watcher.reading import BatchReader, FileRead
 from streams.watcher.status import HeldRemovals, ScanReport
+from streams.watcher.sweep import listed_and_swept
 from streams.watcher.tombstones import Tombstones
 
 #: More changed paths than this are cheaper to find by a scan, which also mends what an overflowing queue of
@@ -60,7 +61,7 @@ class RootSync:
         for document in documents.values():
             self.clock.observe(document.version)
         version = self.clock.next()
-        listing = await asyncio.to_thread(self.files.listing)
+        listing = await asyncio.to_thread(listed_and_swept, self.files)
         known = {
             path: Seen(content_hash=d.content_hash) for path, d in documents.items()
         } | self.manifest.files
@@ -181,7 +182,8 @@ class RootSync:
     ) -> None:
         factory = EventFactory(namespace=self.root.namespace)
         gone = await asyncio.to_thread(self._still_gone, paths, look.identity)
-        for batch in _batches(gone, DELETE_BATCH):
+        for start in range(0, len(gone), DELETE_BATCH):
+            batch = gone[start : start + DELETE_BATCH]
             await self.publisher.publish(
                 [
                     factory.deleted(p, version=look.version, origin=look.origin, moved_to=targets.get(p))
@@ -244,8 +246,3 @@ class RootSync:
             problems=tuple(sorted(applied.problems, key=lambda p: (p.path, p.reason))),
             held=self.held,
         )
-
-
-def _batches(paths: list[str], size: int) -> Iterator[list[str]]:
-    for start in range(0, len(paths), size):
-        yield paths[start : start + size]

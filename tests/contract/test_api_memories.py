@@ -181,6 +181,43 @@ async def test_an_idempotency_key_stands_for_one_write(world: MemoryService) -> 
     assert len(list(world.file(first).parent.glob("okapi-*.md"))) == 1
 
 
+async def test_a_repetition_is_answered_though_what_it_supersedes_is_gone(world: MemoryService) -> None:
+    old = await world.write(ADA, "dugong of old")
+    await world.ingest()
+    body = {"content": "dugong anew", "supersedes": old["doc_id"], "idempotency_key": "dugong"}
+    first = await world.ok(ADA, "POST", "/v1/memories", body)
+    await world.ingest()
+    await world.ok(ADA, "DELETE", f"/v1/documents/{old['doc_id']}")
+    await world.ingest()
+    again = await world.ok(ADA, "POST", "/v1/memories", body)
+    assert (again["event_id"], again["event"]["kind"], again["replayed"]) == (
+        first["event_id"],
+        "supersede",
+        True,
+    )
+    other = await world.call(ADA, "POST", "/v1/memories", {**body, "content": "another"})
+    fresh = await world.call(ADA, "POST", "/v1/memories", {**body, "idempotency_key": "dugong-2"})
+    assert (other.status_code, fresh.status_code) == (409, 404)
+    await world.carry_out()
+    assert await world.found(ADA, "dugong", parts=["keyword"]) == [first["doc_id"]]
+
+
+async def test_a_key_that_stands_for_two_of_a_batch_is_refused_before_anything_is_stored(
+    world: MemoryService,
+) -> None:
+    key = "numbat/2"  # what the header's key would be for the third
+    memories = [{"content": "one", "idempotency_key": key}, {"content": "two"}, {"content": "one"}]
+    refused = await world.call(
+        ADA, "POST", "/v1/memories/batch", {"memories": memories}, headers={"idempotency-key": "numbat"}
+    )
+    assert (refused.status_code, [e["field"] for e in refused.json()["errors"]]) == (
+        422,
+        ["body.memories.2.idempotency_key"],
+    )
+    alone = await world.ok(ADA, "POST", "/v1/memories", memories[0])
+    assert alone["replayed"] is False
+
+
 async def test_names_of_any_script_become_files(world: MemoryService) -> None:
     titles = ["결제 지연 🧭", unicodedata.normalize("NFD", "Überfällige Zahlung"), "שלום"]
     for title in titles:

@@ -138,5 +138,6 @@ async def test_requests_by_the_document_get_answers_by_the_document(world: WallW
 @pytest.mark.soak
 async def test_twenty_thousand_requests_by_the_document_get_answers_by_the_document(world: WallWorld) -> None:
     operations = sum(len(ops) for ops in openapi_document()["paths"].values())
-    statuses = await run(world, LONG // (2 * operations) + 1)
+    # Not all can be made or sent (no wrong request without parameters, addresses too long): a fifth more.
+    statuses = await run(world, LONG * 6 // (5 * 2 * operations) + 1)
     assert sum(statuses.values()) >= LONG

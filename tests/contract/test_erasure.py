@@ -284,8 +284,10 @@ async def _refused(world: World, who: Principal, doc_id: str) -> tuple[int, str]
 
 
 async def test_a_memory_that_is_only_accepted_is_erased_by_its_route(world: World) -> None:
-    body = {"content": "Orla Mint owes nobody.", "title": "Orla's debts"}
+    body = {"content": "Orla Mint owes nobody.", "title": "Orla's debts", "idempotency_key": "orla"}
     accepted = (await world.ask(ADA, "POST", "/v1/memories", json=body)).json()
+    update = {"content": "Orla Mint owes Bo.", "idempotency_key": "orla-2"}
+    assert (await world.ask(ADA, "PUT", f"/v1/memories/{accepted['doc_id']}", json=update)).status_code == 202
     path = f"/v1/documents/{accepted['doc_id']}?erase=true"
     assert (await world.ask(READER, "DELETE", path)).status_code == 403
     for who in (BOB, OTHERS):
@@ -295,6 +297,18 @@ async def test_a_memory_that_is_only_accepted_is_erased_by_its_route(world: Worl
     assert await world.where("Orla") == []
     assert list((world.rig.root.path.parent / "memories").rglob("*.md")) == []
     assert (await world.ask(ADA, "GET", f"/v1/events/{accepted['event_id']}")).status_code == 404
+    # A client that missed the answer sends it again: that must not bring the text back.
+    repeated = [
+        await world.ask(ADA, "POST", "/v1/memories", json=body),
+        await world.ask(ADA, "PUT", f"/v1/memories/{accepted['doc_id']}", json=update),
+    ]
+    assert [
+        (r.status_code, r.json()["type"].rsplit(":", 1)[1], "erased" in r.json()["detail"]) for r in repeated
+    ] == [(409, "idempotency-conflict", True)] * 2
+    assert await world.rig.arrived(world.rig.config.topics.memory_writes) == []
+    kept = [r for r in (await world.rig.rows(Index.EVENTS)).values() if r["doc_id"] == accepted["doc_id"]]
+    assert [(row["stage"], row["path"], row["body_hash"]) for row in kept] == [("erased_key", "", None)] * 2
+    assert await world.where("Orla") == []
 
 
 async def test_an_admin_erases_what_another_agent_wrote_and_no_other_tenant(world: World) -> None:
@@ -353,3 +367,13 @@ async def test_a_deletion_that_came_between_does_not_keep_the_name(world: World)
     await world.carry_out(rig.removed("d1-orla.md"))
     found = await world.worked("GET", _erasure(pending), ADA)
     assert (found["state"], await world.where("Orla", "d1-orla")) == ("complete", [])
+
+
+async def test_a_forgotten_file_without_a_row_is_found_by_its_agent(world: World) -> None:
+    """Tombstones go after 45 days; what was set aside stays until somebody deletes it."""
+    aside = world.rig.root.path / ".hopline/forgotten/memories/orla-long-ago.md"
+    aside.parent.mkdir(parents=True)
+    aside.write_text(ORLA)
+    erased = await world.erase(ADMIN, agent="ada")
+    assert erased["receipt"]["doc_ids"] == [world.id_of("memories/orla-long-ago.md")]
+    assert (erased["receipt"]["removed"]["files"], await world.where("Orla")) == (1, [])

@@ -163,6 +163,23 @@ class VaultFilesConformance(ABC):
         assert files.read(NFD) == files.read(NFC) == b"2"
         assert files.entry(NFD) == files.entry(NFC)
 
+    def test_what_is_set_aside_is_listed_until_its_copies_are_removed(self, files: VaultFiles) -> None:
+        for path in ("b/회의.md", NFD, "a.md", "a.md"):
+            files.write_atomic(path, b"x")
+            files.set_aside(path)
+        files.write_atomic("kept.md", b"x")
+        assert files.set_aside_paths() == ["a.md", "b/회의.md", NFC]
+        assert len(files.set_aside_paths(2)) == 2
+        assert files.set_aside_paths(0) == []
+        assert [files.remove_copies(path) for path in files.set_aside_paths()] == [2, 1, 1]
+        assert files.set_aside_paths() == []
+
+    def test_there_are_no_leftovers_of_writes_that_were_done(self, files: VaultFiles) -> None:
+        files.write_atomic("a/b.md", b"x")
+        assert [files.remove_leftovers(folder, older_seconds=0) for folder in ("", "a", "gone")] == [0, 0, 0]
+        assert files.listing().leftovers == ()
+        assert files.read("a/b.md") == b"x"
+
 
 class TestLocalVaultFiles(VaultFilesConformance):
     @pytest.fixture
@@ -212,6 +229,17 @@ class TestLocalVaultFiles(VaultFilesConformance):
     def test_a_kelvin_sign_is_a_k(self, files: LocalVaultFiles, root: Path) -> None:
         (root / "300 \u212a.md").write_bytes(b"warm")
         assert files.read("300 K.md") == b"warm"
+
+    def test_only_notes_that_were_set_aside_are_listed(self, files: LocalVaultFiles, root: Path) -> None:
+        aside = root / ".hopline/forgotten"
+        (aside / "a").mkdir(parents=True)
+        for name in ("a/x.md", "a/.DS_Store", NFD, "line\nbreak.md", "picture.png"):
+            (aside / name).write_bytes(b"x")
+        (aside / "back").symlink_to(root)
+        (root / ".hopline/forgotten.2").symlink_to(aside)
+        (root / ".hopline/forgotten.x").mkdir()
+        (root / ".hopline/forgotten.x/y.md").write_bytes(b"x")
+        assert files.set_aside_paths() == ["a/x.md"]
 
     def test_symlink_loops_are_walked_once(self, files: LocalVaultFiles, root: Path) -> None:
         (root / "a").mkdir()

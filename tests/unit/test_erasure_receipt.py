@@ -69,8 +69,8 @@ def test_what_is_not_seen_is_not_gone(tmp_path: Path) -> None:
     (tmp_path / "elsewhere.md").write_text("another's")
     (folder / "led-out.md").symlink_to(tmp_path / "elsewhere.md")
     count = FileCount(VaultTree((), tree))
-    assert [count([home.document(path)]) for path in ("led-out.md", "gone.md")] == [1, 0]
+    assert [count.of([home.document(path)]) for path in ("led-out.md", "gone.md")] == [1, 0]
     (tmp_path / "disk").rename(tmp_path / "away")
     with pytest.raises(ProblemError) as refused:
-        count([home.document("led-out.md")])
+        count.of([home.document("led-out.md")])
     assert refused.value.problem.status == 503

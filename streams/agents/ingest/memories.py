@@ -24,6 +24,8 @@ from streams.events import FileChange, MemoryChanged, MemoryWrite
 
 #: A file that is rewritten is read whole; a person may have made it any size.
 REVISED_MAX_BYTES: Final = 8_000_000
+#: Age from which a temporary file beside an erased one is of a process that was killed: a write takes moments.
+LEFTOVER_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,7 @@ class Memories:
                 files.remove(path)
         if isinstance(event, MemoryChanged) and event.kind == "erased":
             files.remove_copies(path)
+            files.remove_leftovers(path.rpartition("/")[0], older_seconds=LEFTOVER_SECONDS)
         return CarriedOut(vault_path=vault_path, content=None, done=(event,))
 
     def _rewrite(
