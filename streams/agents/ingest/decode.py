@@ -99,16 +99,42 @@ def _contest(members: Sequence[Arrival]) -> Contest:
     return Contest(
         newest=newest,
         write_before=writes[0] if observed and writes else None,
-        memories=tuple(a.event for a in reversed((newest, *others)) if not isinstance(a.event, FileChange)),
+        memories=tuple(
+            a.event for a in sorted(members, key=lambda a: a.order) if not isinstance(a.event, FileChange)
+        ),
         superseded=len(others),
     )
 
 
 def _newest_first(members: Sequence[Arrival]) -> list[Arrival]:
     """By version; but an erasure goes before a mere deletion that came after it, such as the watcher's echo of it."""
-    ordered = sorted(members, key=lambda arrival: arrival.order, reverse=True)
+    ordered = _ends_before_updates(sorted(members, key=lambda arrival: arrival.order, reverse=True))
     erasure = next((a for a in takewhile(lambda a: a.is_deletion, ordered) if a.is_erasure), None)
     return ordered if erasure is None else [erasure, *(a for a in ordered if a is not erasure)]
+
+
+def _ends_before_updates(ordered: list[Arrival]) -> list[Arrival]:
+    """The word that ends a memory goes before updates that came after it.
+
+    In a batch of their own they'd find nothing to update; were they the newest word, the end would not be carried out.
+    """
+    at = next((n for n, arrival in enumerate(ordered) if _is_end(arrival.event)), None)
+    if at is None:
+        return ordered
+    first = at
+    while first > 0 and _is_update(ordered[first - 1].event):
+        first -= 1
+    return [*ordered[:first], ordered[at], *ordered[first:at], *ordered[at + 1 :]]
+
+
+def _is_end(event: InputEvent) -> bool:
+    return isinstance(event, MemoryChanged) and event.is_ending
+
+
+def _is_update(event: InputEvent) -> bool:
+    if isinstance(event, MemoryChanged):
+        return not event.is_ending
+    return isinstance(event, MemoryWrite) and event.updates is not None
 
 
 def _decode_one(record: Record, topics: Topics) -> InputEvent:
