@@ -80,7 +80,8 @@ class TreeVaultFiles(LocalVaultFiles):
         try:
             return super().root_identity()
         except FileNotFoundError:
-            info = self._tree.stat()
+            # The tree itself comes with the first memory of all.
+            info = (self._tree if self._tree.exists() else self._tree.parent).stat()
             return f"{info.st_dev}:{info.st_ino}:none"
 
     def entries(self) -> Iterator[FileEntry]:
