@@ -22,6 +22,7 @@ from indexers.ports import FileEntry, VaultFiles
 from indexers.settings import VaultRoot
 from indexers.vault.durable import sync_folder
 from indexers.vault.forgotten import SET_ASIDE_MAX
+from indexers.vault.local import NAME_MAX as FILE_NAME_MAX
 from indexers.vault.local import LocalVaultFiles
 from indexers.vault.roots import files_of
 
@@ -42,13 +43,15 @@ class VaultTree:
     def get(self, namespace: Namespace) -> VaultFiles | None:
         """None: no vault takes it. Of the tree also where nothing was written yet."""
         found = self._files.get(namespace)
-        if found is not None or self.folder is None:
+        if found is not None or self.folder is None or not _fits(namespace):
             return found
         return TreeVaultFiles(self.folder, place_of(namespace))
 
     def root_of(self, namespace: Namespace) -> VaultRoot | None:
         found = self._by_namespace.get(namespace)
-        return found if found is not None or self.folder is None else root_of(self.folder, namespace)
+        if found is not None or self.folder is None or not _fits(namespace):
+            return found
+        return root_of(self.folder, namespace)
 
     def make(self, namespace: Namespace) -> None:
         """The folder of a namespace of the tree, for what is written past its files. Raises OSError."""
@@ -83,7 +86,8 @@ class TreeVaultFiles(LocalVaultFiles):
         try:
             return super().root_identity()
         except FileNotFoundError:
-            info = self._tree.stat()
+            # The tree itself comes with the first memory of all.
+            info = (self._tree if self._tree.exists() else self._tree.parent).stat()
             return f"{info.st_dev}:{info.st_ino}:none"
 
     def entries(self) -> Iterator[FileEntry]:
@@ -128,6 +132,11 @@ class TreeVaultFiles(LocalVaultFiles):
         except OSError as exc:
             msg = f"the vault {root} can't be read: {exc.strerror}"
             raise VaultUnavailable(msg) from exc
+
+
+def _fits(namespace: Namespace) -> bool:
+    """Labels have at most 128 characters, names of folders at most 255 bytes."""
+    return all(len(name.encode()) <= FILE_NAME_MAX for name in place_of(namespace))
 
 
 def place_of(namespace: Namespace) -> tuple[str, ...]:

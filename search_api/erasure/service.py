@@ -224,11 +224,11 @@ class Erasures:
     async def _send_again(
         self, tenant_id: TenantId, erasure: Erasure, pairs: Sequence[tuple[ErasedDocument, Target | None]]
     ) -> None:
-        """Of a document whose file somebody deleted meanwhile: that is newer, and has kept the name."""
+        """Where the file was seen, or deleted, at the same time: that was newer, and the erasure passed over."""
         overtaken = [
             (erased, target)
             for erased, target in pairs
-            if target is not None and target.deleted and not target.fenced and target.version > erased.version
+            if target is not None and not target.fenced and target.version > erased.version
         ]
         if not overtaken:
             return

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import msgspec
 
+from indexers.bookkeeping import ERASED
+from indexers.domain.identity import Principal, TenantId
 from indexers.event_rows import Followed, stage_row, stage_write
-from indexers.opensearch.gate import Gate
-from indexers.opensearch.rows import EventRow
+from indexers.opensearch.gate import Gate, RowAsked, RowRef
+from indexers.opensearch.rows import EventRow, Index
 from streams.batch import Poisoned
 from streams.context import AgentContext
 from streams.events import DocumentChanged, MemoryChanged, MemoryWrite, MentionsExtracted, PathEvent, now_iso
@@ -29,8 +31,26 @@ class Progress:
         """Waits while the store is away; a row that it refuses is not worth a document."""
         if not rows:
             return
-        writes = [stage_write(row) for row in rows]
-        await self.context.hold("opensearch", lambda: self.gate.write(writes))
+        await self.context.hold("opensearch", lambda: self._write(rows))
+
+    async def _write(self, rows: Sequence[EventRow]) -> None:
+        """A row tells the document's path: of an erased one, whose events a replay brings again, none is written."""
+        asked = [
+            RowAsked(
+                index=Index.GATE,
+                ref=RowRef(principal=Principal.pipeline(TenantId(row.tenant_id)), row_id=row.doc_id),
+                fields=("versions",),
+            )
+            for row in rows
+        ]
+        gates = await self.gate.get_rows(asked)
+        writes = [
+            stage_write(row)
+            for row, gate in zip(rows, gates, strict=True)
+            if gate is None or gate.source["versions"] != ERASED
+        ]
+        if writes:
+            await self.gate.write(writes)
 
     async def failed(self, poisoned: Sequence[Poisoned]) -> None:
         """For `AgentContext.after_park`."""

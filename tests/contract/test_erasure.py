@@ -19,6 +19,7 @@ from indexers.domain.identity import INSTALLATION, AgentId, EntityNamespace, Pri
 from indexers.erasures import restore_fences
 from indexers.opensearch.rows import REBUILT, Index
 from indexers.settings import VaultRoot
+from search_api.erasure import service as erasure_service
 from search_api.settings import ApiSettings
 from streams.agents.ingest.plan import utc_now
 from streams.batch import Record
@@ -114,6 +115,7 @@ async def shared(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Asyn
         stack,
         f"t{os.urandom(6).hex()}",
         [vault_root(tmp_path), vault_root(tmp_path, "leaving", tenant="leaver")],
+        memories=tmp_path / "memories",
     )
     async with contextlib.AsyncExitStack() as held:
         rig = await held.enter_async_context(opened_rig(config))
@@ -309,6 +311,20 @@ async def test_a_memory_that_is_only_accepted_is_erased_by_its_route(world: Worl
     kept = [r for r in (await world.rig.rows(Index.EVENTS)).values() if r["doc_id"] == accepted["doc_id"]]
     assert [(row["stage"], row["path"], row["body_hash"]) for row in kept] == [("erased_key", "", None)] * 2
     assert await world.where("Orla") == []
+
+
+async def test_no_receipt_is_signed_while_an_accepted_memory_and_its_erasure_wait_for_the_agents(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasure_service, "_WAIT_SECONDS", 0.5)
+    accepted = (await world.ask(ADA, "POST", "/v1/memories", json={"content": "Not yet there."})).json()
+    path = f"/v1/documents/{accepted['doc_id']}?erase=true"
+    pending = await world.ask(ADA, "DELETE", path)
+    assert (pending.status_code, pending.json()["receipt"]) == (202, None)
+    assert pending.json()["remaining"]["names"] == 1
+    await world.carry_out(*await world.rig.arrived(world.rig.config.topics.memory_writes))
+    later = (await world.ask(ADA, "GET", f"/v1/erasures/{pending.json()['erasure_id']}")).json()
+    assert (later["state"], set(later["remaining"].values())) == ("complete", {0})
 
 
 async def test_an_admin_erases_what_another_agent_wrote_and_no_other_tenant(world: World) -> None:

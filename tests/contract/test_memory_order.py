@@ -150,6 +150,37 @@ async def test_a_word_and_the_sight_of_its_file_in_one_batch_are_both_heeded(wor
     assert await world.state(ADA, forgotten["event_id"]) == "linked"
 
 
+@pytest.mark.parametrize("end", ["forget", "erase"])
+async def test_a_word_behind_a_sight_from_before_is_heeded(world: MemoryService, end: str) -> None:
+    memory = await world.written(ADA, f"margay, {end}")
+    raw = world.file(memory).read_bytes()
+    await put(world, memory, f"margay, {end}, again")
+    await world.carry_out()
+    path = f"/v1/documents/{memory['doc_id']}"
+    await (
+        world.ok(ADA, "DELETE", path) if end == "forget" else world.call(ADA, "DELETE", f"{path}?erase=true")
+    )
+    late = world.rig.told(memory["path"], raw, root=world.root())
+    await world.rig.feed(*await world.arrived(), late)
+    await world.follow_on()
+    assert (await world.rows_with(memory["doc_id"]), world.file(memory).exists()) == ({}, False)
+
+
+@pytest.mark.parametrize("before", ["write", "written"])
+async def test_an_update_in_one_batch_with_the_end_before_it_does_not_undo_it(
+    world: MemoryService, before: str
+) -> None:
+    memory = await (world.written if before == "written" else world.write)(ADA, "numbat")
+    forgotten = await world.ok(ADA, "DELETE", f"/v1/documents/{memory['doc_id']}")
+    update = await put(world, memory, "numbats")
+    await world.carry_out()
+    kept = world.root().path / ".hopline/forgotten" / memory["path"]
+    assert (world.file(memory).exists(), kept.exists()) == (False, True)
+    assert await world.rows_with(memory["doc_id"]) == {}
+    states = [await world.state(ADA, word["event_id"]) for word in (forgotten, update)]
+    assert states == ["linked", "overtaken"]
+
+
 async def test_what_a_person_takes_back_is_there_again(world: MemoryService) -> None:
     memory = await world.written(ADA, "yapok")
     await world.ok(ADA, "DELETE", f"/v1/documents/{memory['doc_id']}")

@@ -268,3 +268,10 @@ def test_a_tree_that_is_away_is_not_an_empty_one(tmp_path: Path) -> None:
     assert files is not None
     with pytest.raises(VaultUnavailable):
         files.read("a.md")
+
+
+def test_no_vault_takes_a_name_that_no_folder_can_have(tmp_path: Path) -> None:
+    tree = VaultTree((), tmp_path)
+    fits, too_long = namespace("가" * 85), namespace("가" * 86)
+    assert (tree.get(fits) is not None, tree.root_of(fits) is not None) == (True, True)
+    assert (tree.get(too_long), tree.root_of(too_long)) == (None, None)

@@ -55,10 +55,10 @@ def told_of(written: Written, overtaken: Sequence[MemoryEvent]) -> list[EventRow
     """Stages of the followed events. What was refused is told of with its dead letter."""
     ingested = [event for work in written.applied for event in work.tracks]
     stale = [event for work in written.stale for event in work.tracks]
-    return [
-        *stages(of_memory(ingested), "ingested"),
-        *stages(of_memory([*stale, *overtaken]), "overtaken"),
-    ]
+    # Of what is erased nobody is told: a row would hold its path.
+    erased = {work.arrival.doc_id for work in written.applied if work.arrival.is_erasure}
+    left = [event for event in (*stale, *overtaken) if event.document.doc_id not in erased]
+    return [*stages(of_memory(ingested), "ingested"), *stages(of_memory(left), "overtaken")]
 
 
 def _asked(index: Index, choice: Choice, row_id: str) -> RowAsked:

@@ -23,7 +23,7 @@ from streams.agents.ingest.decode import Arrival, Contest, MemoryEvent, contests
 from streams.agents.ingest.due import Move, moves_of
 from streams.agents.ingest.followed import known_hashes, known_of, told_of
 from streams.agents.ingest.look import Look
-from streams.agents.ingest.memories import Memories, is_out_of_date, order_of
+from streams.agents.ingest.memories import Memories, is_as_indexed, is_out_of_date, order_of
 from streams.agents.ingest.plan import (
     Choice,
     Decided,
@@ -191,7 +191,10 @@ class IngestHandler:
         event = sight.arrival.event
         if isinstance(event, FileChange):
             if is_out_of_date(event, former, sight.content, self.vaults):
-                return None
+                if sight.before is None or not is_as_indexed(event.document, former, self.vaults):
+                    return None
+                # The sight was of the past, and nobody has edited the file: what came before it is still to be done.
+                return self._work(sight.before, former, now)
             vault_path = event.vault_path
             if sight.arrival.is_reference:
                 # What changed since the look has an event of its own, with a newer version.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from indexers.domain import hashing, memory_file
+from indexers.domain.identity import DocumentKey
 from indexers.domain.memory_revision import revise
 from indexers.errors import PoisonRecord, Transient
 from indexers.opensearch.rows import GateRow
@@ -164,6 +165,15 @@ def is_out_of_date(
         return read_vault(vaults, event.document, 0).content_hash != content.content_hash
     except FileNotFoundError:
         return True
+
+
+def is_as_indexed(document: DocumentKey, former: GateRow | None, vaults: Vaults) -> bool:
+    """Whether the file is what the index has of it, or is gone like its row. Blocking."""
+    try:
+        found = read_vault(vaults, document, 0).content_hash
+    except FileNotFoundError:
+        return former is None or former.deleted
+    return former is not None and not former.deleted and former.content_hash == found
 
 
 def _read(files: VaultFiles, path: str) -> bytes | None:

@@ -33,6 +33,8 @@ class Sight:
     content: FileContent | None
     #: Memory events of the document in this batch, the arrival's own among them, oldest first.
     memories: tuple[MemoryEvent, ...] = ()
+    #: Of a sight of the file: the word on the memory before it, still to be done should the sight be out of date.
+    before: Sight | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +119,8 @@ def decide_all(
             decided.older -= 1
             verdict, sight = decide_sight(before, versions, row), before
         else:
-            sight = choice.newest
+            is_due = before is not None and decide_sight(before, versions, row) is Decision.INDEX
+            sight = replace(choice.newest, before=before if is_due else None)
         _account(decided, sight, verdict, row)
     return decided
 
