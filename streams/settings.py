@@ -74,5 +74,13 @@ class WatcherSettings(Section):
         0.3, gt=0, le=1, description="A scan that would delete a larger share is held until confirmed."
     )
     removal_guard_minimum: int = Field(20, ge=1, description="Fewer deletions than this are never held.")
+    bulk_lag_seconds: float = Field(
+        0.25,
+        ge=0,
+        description="How far a bulk of changes is sent ahead of ingest, in seconds of its work; 0: all at once.",
+    )
+    bulk_patience_seconds: float = Field(
+        10.0, gt=0, description="Where ingest commits nothing for so long, a bulk waits no longer."
+    )
     http_host: str = Field("127.0.0.1", description="Where /metrics, /livez, /readyz listen.")
     http_port: int = Field(0, ge=0, le=65_535, description="0: any free port.")

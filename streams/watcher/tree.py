@@ -27,6 +27,7 @@ from streams.health import Liveness
 from streams.settings import WatcherSettings
 from streams.watcher.awaited import UndecodableName, next_of
 from streams.watcher.members import Member, by_namespace
+from streams.watcher.pacing import Stopped
 from streams.watcher.paths import changed_identities
 from streams.watcher.status import TREE_NAME, RootState, StatusFile
 from streams.watcher.sync import RootSync
@@ -73,6 +74,8 @@ class TreeWatcher:
                 self._scan_all()
             except VaultUnavailable as exc:
                 self._down("unavailable", exc)
+            except Stopped:
+                continue
             except ConfigurationError:
                 raise
             except (HoplineError, OSError) as exc:
