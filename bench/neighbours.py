@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import random
+import statistics
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -144,6 +147,18 @@ def bulk_written(pipeline: Pipeline, vault: Path, files: int) -> Iterator[Bulk]:
         writing.join()
 
 
+def batches(log: Path, since: datetime) -> dict[str, Any]:
+    """Of ingest, by its log: how many, and medians of each."""
+    lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
+    found = [
+        line
+        for line in lines
+        if line["event"] == "batch.committed" and datetime.fromisoformat(line["timestamp"]) > since
+    ]
+    keys = ("records", "prepare_seconds", "commit_seconds")
+    return {"n": len(found)} | {key: statistics.median(line[key] for line in found) for key in keys}
+
+
 def phases(pipeline: Pipeline, small: Path, big: Path, files: int, samples: int) -> dict[str, Any]:
     alone = Phase(pipeline=pipeline, vault=small, name="a", count=samples)
     beside = Phase(pipeline=pipeline, vault=small, name="b", count=samples)
@@ -156,13 +171,14 @@ def phases(pipeline: Pipeline, small: Path, big: Path, files: int, samples: int)
     first = alone.finish()
     pipeline.wait_idle(300)
     with bulk_written(pipeline, big, files) as bulk:
-        began = time.monotonic()
+        began, wall = time.monotonic(), datetime.now(UTC)
         for done in beside.run():
             in_flight = done
             if bulk.ingested >= files:
                 break
         ingested, seconds = bulk.ingested, time.monotonic() - began
     return {
+        "ingest_batches": batches(pipeline.data_dir / "ingest.log", wall),
         "alone": first,
         "beside": beside.finish(),
         "samples_in_flight": in_flight,

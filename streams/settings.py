@@ -43,6 +43,12 @@ class AgentSettings(Section):
     http_host: str = Field("127.0.0.1", description="Where /metrics, /livez, /readyz listen.")
     http_port: int = Field(0, ge=0, le=65_535, description="0: any free port.")
     stop_grace_seconds: float = Field(20.0, ge=0, description="On SIGTERM: time for the batch in flight.")
+    niceness: int = Field(
+        0,
+        ge=0,
+        le=19,
+        description="How far the process gives way to others on the CPU (nice); 0: not at all.",
+    )
     liveness_seconds: float = Field(
         120.0, gt=0, description="No progress with work waiting for this long: /livez fails."
     )
