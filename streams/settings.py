@@ -26,7 +26,7 @@ class KafkaSettings(Section):
         10.0, gt=1, description="After this silence a worker's partitions move."
     )
     commit_interval_seconds: float = Field(
-        0.5, gt=0, description="How often confirmed offsets are committed."
+        0.2, gt=0, description="How often confirmed offsets are committed."
     )
     request_timeout_seconds: float = Field(10.0, ge=1, description="Limit of one request to a broker.")
 

@@ -8,7 +8,7 @@ from typing import Final
 #: Records of a bulk before anything is known of ingest's speed: one batch of it.
 FIRST_RECORDS: Final = 200
 #: A portion is no smaller, however slow ingest is: it has costs of its own per batch.
-LEAST_RECORDS: Final = 20
+LEAST_RECORDS: Final = 10
 #: In one step, upwards and against what was seen.
 _GROWTH: Final = 2.0
 _AHEAD: Final = 4.0
