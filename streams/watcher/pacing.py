@@ -24,6 +24,10 @@ LIVE_FILES: Final = 50
 LOOK_SECONDS: Final = 0.1
 
 
+async def nothing() -> None:
+    return
+
+
 class Stopped(HoplineError):  # noqa: N818 - a signal of the loop
     """The watcher is to stop, in the middle of a bulk: what isn't sent is found by the next scan."""
 
@@ -42,7 +46,7 @@ class Pacing:
     _looked_at: float = float("-inf")
     _told_away: bool = False
 
-    async def room(self, most: int, meanwhile: Callable[[], Awaitable[None]]) -> int:
+    async def room(self, most: int, meanwhile: Callable[[], Awaitable[None]] = nothing) -> int:
         """How many of `most` records may go, 1 at least; `meanwhile` is called at every look. Raises Stopped."""
         async with self._turn:
             while True:

@@ -22,7 +22,7 @@ from streams.watcher.known import KnownDocument, KnownDocuments
 from streams.watcher.look import Applied, Look, missing, moves_in
 from streams.watcher.manifest import Manifest, Seen, topmost
 from streams.watcher.metrics import WatcherMetrics
-from streams.watcher.pacing import LIVE_FILES, Pacing
+from streams.watcher.pacing import LIVE_FILES, Pacing, nothing
 from streams.watcher.publisher import ChangePublisher
 from streams.watcher.reading import BatchReader, FileRead
 from streams.watcher.status import HeldRemovals, ScanReport
@@ -32,10 +32,6 @@ from streams.watcher.tombstones import Tombstones
 #: the operating system has lost.
 BURST_PATHS = 1_000
 DELETE_BATCH = 500
-
-
-async def _nothing() -> None:
-    return
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,7 +54,7 @@ class RootSync:
     #: None: a bulk goes as fast as the broker takes it.
     pacing: Pacing | None = None
     #: Called while a bulk waits and before each of its portions.
-    meanwhile: Callable[[], Awaitable[None]] = _nothing
+    meanwhile: Callable[[], Awaitable[None]] = nothing
 
     async def scan(self, *, everything: bool, confirmed: bool = False) -> ScanReport:
         """Compare vault and index. Raises `VaultUnavailable` and `Transient`; then nothing was deleted."""
