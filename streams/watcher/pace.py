@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-#: Records of a bulk before anything is known of ingest's speed: one batch of it.
-FIRST_RECORDS: Final = 200
+#: Records of a bulk before anything is known of ingest's speed. New notes take it 20 ms each on a busy
+#: machine, and who comes then waits for all of them; a fast ingest is known as such after a few commits.
+FIRST_RECORDS: Final = 50
 #: A portion is no smaller, however slow ingest is: it has costs of its own per batch.
 LEAST_RECORDS: Final = 10
 #: In one step, upwards and against what was seen.

@@ -22,7 +22,7 @@ from tests.watching import Watched, watched
 
 pytestmark = pytest.mark.engines
 
-FILES = 2 * FIRST_RECORDS
+FILES = 4 * FIRST_RECORDS
 
 
 def write_many(folder: Path) -> None:

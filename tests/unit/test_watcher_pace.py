@@ -64,7 +64,7 @@ def sent_through(ingest: Ingest, files: int) -> float:
 def test_a_fast_ingest_is_kept_busy() -> None:
     """The hash gate: 5,600 unchanged files a second at most."""
     assert 50_000 / sent_through(Ingest(fixed=0.005, each=1 / 6_500), 50_000) > 5_000
-    assert 10_000 / sent_through(Ingest(fixed=0.005, each=1 / 6_500), 10_000) > 4_000
+    assert 10_000 / sent_through(Ingest(fixed=0.005, each=1 / 6_500), 10_000) > 3_500
 
 
 @pytest.mark.parametrize(("fixed", "each", "rate"), [(0.1, 0.005, 120), (0.3, 0.015, 30), (0.02, 0.002, 400)])
