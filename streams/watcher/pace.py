@@ -9,7 +9,7 @@ from typing import Final
 #: machine, and who comes then waits for all of them; a fast ingest is known as such after a few commits.
 FIRST_RECORDS: Final = 50
 #: A portion is no smaller, however slow ingest is: it has costs of its own per batch.
-LEAST_RECORDS: Final = 10
+LEAST_RECORDS: Final = 5
 #: In one step, upwards and against what was seen.
 _GROWTH: Final = 2.0
 _AHEAD: Final = 4.0

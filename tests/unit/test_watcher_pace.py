@@ -67,7 +67,7 @@ def test_a_fast_ingest_is_kept_busy() -> None:
     assert 10_000 / sent_through(Ingest(fixed=0.005, each=1 / 6_500), 10_000) > 3_500
 
 
-@pytest.mark.parametrize(("fixed", "each", "rate"), [(0.1, 0.005, 120), (0.3, 0.015, 30), (0.02, 0.002, 400)])
+@pytest.mark.parametrize(("fixed", "each", "rate"), [(0.1, 0.005, 120), (0.3, 0.015, 15), (0.02, 0.002, 400)])
 def test_a_newcomer_waits_little_and_the_bulk_goes_on(fixed: float, each: float, rate: float) -> None:
     """`rate`: files a second. Ingest's best, with batches of 200, would be 182, 61 and 476."""
     ingest = Ingest(fixed=fixed, each=each)
