@@ -98,6 +98,8 @@ def measure(addresses: Addresses, count: int) -> dict[str, Any]:
             opensearch_url=addresses.opensearch_url,
             data_dir=Path(folder),
             vaults=[{"name": "bench", "path": str(vault)}],
+            # The first scan is sent while nobody ingests, and needn't find that out for long.
+            settings={"HOPLINE_WATCHER__BULK_PATIENCE_SECONDS": "2"},
         )
         try:
             asyncio.run(fill_index(pipeline, vault, count, NAMESPACE, load_embedder(EmbedderSettings())))

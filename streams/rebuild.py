@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
+from prometheus_client import CollectorRegistry
+
 from indexers.control import read_labels
 from indexers.domain.identity import EntityNamespace
 from indexers.embedders.factory import identify_model, load_token_counter
@@ -35,8 +37,11 @@ from streams.clearing import clear_entities, clear_namespace
 from streams.events import encode
 from streams.lag import LagReader
 from streams.producer import EventProducer, OutgoingRecord
+from streams.settings import WatcherSettings
 from streams.versions import VersionClock
 from streams.watcher.changes import EventFactory
+from streams.watcher.metrics import WatcherMetrics
+from streams.watcher.pacing import Pacing, open_pacing
 from streams.watcher.reading import BatchReader
 
 AGENTS = ("ingest", "embed", "extract", "link")
@@ -57,6 +62,8 @@ class Rebuilder:
     producer: EventProducer
     say: Say
     clock: VersionClock
+    #: None: files are sent as fast as the broker takes them.
+    pacing: Pacing | None = None
     patience_seconds: float = 120.0
 
     async def run(self, roots: Sequence[VaultRoot], *, everything: bool) -> dict[str, int]:
@@ -150,7 +157,8 @@ class Rebuilder:
         entries = await asyncio.to_thread(files.entries)
         sent, more = 0, True
         while more:
-            reads, problems, more = await asyncio.to_thread(reader.batch, entries)
+            room = None if self.pacing is None else await self.pacing.room(reader.batch_files)
+            reads, problems, more = await asyncio.to_thread(reader.batch, entries, room)
             events = [factory.upserted(read, origin="rebuild", moved_from=None) for read in reads]
             topic = self.config.topics.file_changes
             await self.producer.send_all(
@@ -167,14 +175,22 @@ class Rebuilder:
 
 
 @asynccontextmanager
-async def open_rebuilder(config: AgentConfig, say: Say) -> AsyncIterator[Rebuilder]:
+async def open_rebuilder(config: AgentConfig, say: Say, watcher: WatcherSettings) -> AsyncIterator[Rebuilder]:
+    metrics = WatcherMetrics(CollectorRegistry())
+    pacing = open_pacing(
+        watcher, config.kafka, config.kafka_servers, config.topics, metrics=metrics, stop=asyncio.Event()
+    )
     gate = config.gate(RetryPolicy(attempts=COMMAND_ATTEMPTS))
     try:
         await ensure_topics(config.kafka, config.kafka_servers, config.topics)
         async with EventProducer(config.kafka, config.kafka_servers) as producer:
-            yield Rebuilder(config=config, gate=gate, producer=producer, say=say, clock=VersionClock())
+            yield Rebuilder(
+                config=config, gate=gate, producer=producer, say=say, clock=VersionClock(), pacing=pacing
+            )
     finally:
         await gate.close()
+        if pacing is not None:
+            await pacing.reader.close()
 
 
 @asynccontextmanager

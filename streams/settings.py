@@ -26,7 +26,7 @@ class KafkaSettings(Section):
         10.0, gt=1, description="After this silence a worker's partitions move."
     )
     commit_interval_seconds: float = Field(
-        0.5, gt=0, description="How often confirmed offsets are committed."
+        0.2, gt=0, description="How often confirmed offsets are committed."
     )
     request_timeout_seconds: float = Field(10.0, ge=1, description="Limit of one request to a broker.")
 
@@ -43,6 +43,12 @@ class AgentSettings(Section):
     http_host: str = Field("127.0.0.1", description="Where /metrics, /livez, /readyz listen.")
     http_port: int = Field(0, ge=0, le=65_535, description="0: any free port.")
     stop_grace_seconds: float = Field(20.0, ge=0, description="On SIGTERM: time for the batch in flight.")
+    niceness: int = Field(
+        0,
+        ge=0,
+        le=19,
+        description="How far the process gives way to others on the CPU (nice); 0: not at all.",
+    )
     liveness_seconds: float = Field(
         120.0, gt=0, description="No progress with work waiting for this long: /livez fails."
     )
@@ -74,5 +80,13 @@ class WatcherSettings(Section):
         0.3, gt=0, le=1, description="A scan that would delete a larger share is held until confirmed."
     )
     removal_guard_minimum: int = Field(20, ge=1, description="Fewer deletions than this are never held.")
+    bulk_lag_seconds: float = Field(
+        0.25,
+        ge=0,
+        description="How far a bulk of changes is sent ahead of ingest, in seconds of its work; 0: all at once.",
+    )
+    bulk_patience_seconds: float = Field(
+        10.0, gt=0, description="Where ingest commits nothing for so long, a bulk waits no longer."
+    )
     http_host: str = Field("127.0.0.1", description="Where /metrics, /livez, /readyz listen.")
     http_port: int = Field(0, ge=0, le=65_535, description="0: any free port.")

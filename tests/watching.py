@@ -192,7 +192,8 @@ async def watched(
         opensearch=opensearch,
         opensearch_url=stack.opensearch_url,
         indexing=IndexingSettings(),
-        watcher=settings or WatcherSettings(),
+        # There is no ingest that a bulk could wait for.
+        watcher=settings or WatcherSettings(bulk_patience_seconds=0.2),
         status_folder=folder / "status",
         memories=memories,
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -46,13 +48,21 @@ def agent_config(settings: Settings, agent: AgentSettings) -> AgentConfig:
     )
 
 
+def _run(
+    run: Callable[[AgentConfig], Coroutine[Any, Any, None]], settings: Settings, agent: AgentSettings
+) -> None:
+    # Before there are threads: the system keeps a niceness for each of them, and new ones inherit it.
+    os.nice(agent.niceness)
+    asyncio.run(run(agent_config(settings, agent)))
+
+
 @agents.command()
 def ingest() -> None:
     """File changes and memory writes into documents and links."""
     from streams.agents import ingest as agent
 
     settings = _logging_settings()
-    asyncio.run(agent.run(agent_config(settings, settings.ingest)))
+    _run(agent.run, settings, settings.ingest)
 
 
 @agents.command()
@@ -61,7 +71,7 @@ def embed() -> None:
     from streams.agents import embed as agent
 
     settings = _logging_settings()
-    asyncio.run(agent.run(agent_config(settings, settings.embed)))
+    _run(agent.run, settings, settings.embed)
 
 
 @agents.command("extract")
@@ -70,7 +80,7 @@ def extract_agent() -> None:
     from streams.agents import extract as agent
 
     settings = _logging_settings()
-    asyncio.run(agent.run(agent_config(settings, settings.extract)))
+    _run(agent.run, settings, settings.extract)
 
 
 @agents.command()
@@ -79,7 +89,7 @@ def link() -> None:
     from streams.agents import link as agent
 
     settings = _logging_settings()
-    asyncio.run(agent.run(agent_config(settings, settings.link)))
+    _run(agent.run, settings, settings.link)
 
 
 def extract(

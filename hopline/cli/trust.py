@@ -121,7 +121,7 @@ async def _rebuild(
     from streams.rebuild import open_rebuilder, verify_roots
 
     config = agent_config(settings, settings.ingest)
-    async with open_rebuilder(config, _say) as rebuilder:
+    async with open_rebuilder(config, _say, settings.watcher) as rebuilder:
         sent = await rebuilder.run(roots, everything=everything)
         return sent, await verify_roots(config, rebuilder.gate, roots, say=_say)
 

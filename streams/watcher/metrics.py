@@ -53,6 +53,14 @@ class WatcherMetrics:
         self.progress = gauge(
             "hopline_watcher_progress_timestamp_seconds", "When a root's loop last came round.", ("root",)
         )
+        self.bulk_waits = counter(
+            "hopline_watcher_bulk_wait_seconds_total",
+            "Seconds for which a bulk of changes waited for ingest.",
+        )
+        self.ingest_rate = gauge(
+            "hopline_watcher_ingest_rate",
+            "File changes a second that ingest commits, as the pace of a bulk has it.",
+        )
         for kind in ("upserted", "deleted"):
             for origin in ("live", "scan"):
                 self.changes.labels(kind=kind, origin=origin)

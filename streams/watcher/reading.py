@@ -76,8 +76,11 @@ class BatchReader:
     batch_files: int = 500
     batch_bytes: int = 16_777_216
 
-    def batch(self, entries: Iterator[FileEntry]) -> tuple[list[FileRead], list[VaultProblem], bool]:
-        """The next batch, its problems, and whether there may be more. Blocks."""
+    def batch(
+        self, entries: Iterator[FileEntry], most: int | None = None
+    ) -> tuple[list[FileRead], list[VaultProblem], bool]:
+        """The next batch (of at most `most` files), its problems, and whether there may be more. Blocks."""
+        files = self.batch_files if most is None else min(most, self.batch_files)
         reads: list[FileRead] = []
         problems: list[VaultProblem] = []
         held = 0
@@ -88,7 +91,7 @@ class BatchReader:
                 held += len(read.content or b"")
             elif read is not None:
                 problems.append(VaultProblem(path=entry.path, reason=read))
-            if len(reads) >= self.batch_files or held >= self.batch_bytes:
+            if len(reads) >= files or held >= self.batch_bytes:
                 return reads, problems, True
         return reads, problems, False
 

@@ -14,7 +14,6 @@ from prometheus_client import CollectorRegistry
 
 from indexers.errors import ConfigurationError, HoplineError, Transient
 from indexers.opensearch.open import gate_at
-from indexers.opensearch.retry import RetryPolicy
 from indexers.settings import IndexingSettings, OpenSearchSettings, VaultRoot
 from indexers.vault.local import LocalVaultFiles
 from indexers.vault.roots import chosen_roots, require_distinct
@@ -28,12 +27,14 @@ from streams.versions import VersionClock
 from streams.watcher.guard import RemovalGuard
 from streams.watcher.known import IndexedDocuments
 from streams.watcher.metrics import WatcherMetrics
+from streams.watcher.pacing import open_pacing
 from streams.watcher.publisher import ChangePublisher
 from streams.watcher.reading import BatchReader
 from streams.watcher.status import TREE_NAME, ScanReport, StatusFile
 from streams.watcher.sync import RootSync
 from streams.watcher.tombstones import Tombstones
 from streams.watcher.tree import TreeWatcher
+from streams.watcher.waits import Waits
 from streams.watcher.watch import RootWatcher
 
 log = structlog.get_logger()
@@ -70,24 +71,6 @@ class WatcherConfig:
         return chosen_roots(self.roots, name)
 
 
-class Waits:
-    """Counts and tells of waits for a service; one per process."""
-
-    def __init__(self, metrics: WatcherMetrics, watched: Sequence[Liveness], stop: asyncio.Event) -> None:
-        self._metrics = metrics
-        self._watched = watched
-        self._stop = stop
-
-    def policy(self, dependency: str, *, attempts: int | None) -> RetryPolicy:
-        def on_wait(reason: str, seconds: float) -> None:
-            self._metrics.retries.labels(dependency=dependency).inc()
-            log.warning("service.awaited", dependency=dependency, reason=reason, seconds=round(seconds, 2))
-            for liveness in self._watched:
-                liveness.tried(dependency)
-
-        return RetryPolicy(attempts=attempts, on_wait=on_wait, stop=self._stop.is_set)
-
-
 async def run(config: WatcherConfig) -> None:
     """Watch every root until SIGTERM or SIGINT."""
     stop = asyncio.Event()
@@ -116,7 +99,7 @@ async def watch(config: WatcherConfig, *, stop: asyncio.Event) -> None:
     waits = Waits(metrics, list(lives.values()), stop)
     settings = config.watcher
     async with (
-        _opening(config, metrics, waits, attempts=None) as open_sync,
+        _opening(config, metrics, waits, stop, attempts=None) as open_sync,
         serve_health(
             settings.http_host,
             settings.http_port,
@@ -174,9 +157,10 @@ async def rescan(
     known = await asyncio.to_thread(lambda: VaultTree(config.roots, config.memories).all_roots)
     roots = chosen_roots(known, root)
     metrics = WatcherMetrics(CollectorRegistry())
-    waits = Waits(metrics, [], asyncio.Event())
+    stop = asyncio.Event()
+    waits = Waits(metrics, [], stop)
     results: dict[str, ScanReport | HoplineError] = {}
-    async with _opening(config, metrics, waits, attempts=COMMAND_TRIES) as open_sync:
+    async with _opening(config, metrics, waits, stop, attempts=COMMAND_TRIES) as open_sync:
         for one in roots:
             sync = open_sync(one, bool)
             try:
@@ -190,9 +174,14 @@ async def rescan(
 
 @asynccontextmanager
 async def _opening(
-    config: WatcherConfig, metrics: WatcherMetrics, waits: Waits, *, attempts: int | None
+    config: WatcherConfig,
+    metrics: WatcherMetrics,
+    waits: Waits,
+    stop: asyncio.Event,
+    *,
+    attempts: int | None,
 ) -> AsyncIterator[OpenSync]:
-    """Opens the sync of a root; all are on one producer, one gate and one clock."""
+    """Opens the sync of a root; all are on one producer, one gate, one clock and one pace."""
     topics = Topics(config.prefix)
     kafka, store = waits.policy("kafka", attempts=attempts), waits.policy("opensearch", attempts=attempts)
     gate = gate_at(
@@ -206,6 +195,9 @@ async def _opening(
     publisher = ChangePublisher(producer=producer, topic=topics.file_changes, retry=kafka)
     clock, tombstones = VersionClock(), Tombstones(gate=gate)
     known = IndexedDocuments(gate)
+    pacing = open_pacing(
+        config.watcher, config.kafka, config.kafka_servers, topics, metrics=metrics, stop=stop
+    )
 
     def open_sync(root: VaultRoot, on_batch: Callable[[], object]) -> RootSync:
         files = LocalVaultFiles(root.path)
@@ -221,6 +213,7 @@ async def _opening(
             metrics=metrics,
             tombstones=tombstones,
             on_batch=on_batch,
+            pacing=pacing,
         )
 
     try:
@@ -228,6 +221,8 @@ async def _opening(
         yield open_sync
     finally:
         await gate.close()
+        if pacing is not None:
+            await pacing.reader.close()
         try:
             await producer.stop()
         except Transient as exc:

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
-from indexers.errors import VaultUnavailable
 from indexers.ports import FileEntry, VaultFiles, VaultListing
 from indexers.settings import VaultRoot
-from streams.events import now_iso
 from streams.versions import VersionClock
 from streams.watcher.changes import EventFactory
+from streams.watcher.gone import is_gone, still_gone
 from streams.watcher.guard import HoldReason, RemovalGuard
 from streams.watcher.known import KnownDocument, KnownDocuments
-from streams.watcher.look import Applied, Look, missing
+from streams.watcher.look import Applied, Look, missing, moves_in
 from streams.watcher.manifest import Manifest, Seen, topmost
 from streams.watcher.metrics import WatcherMetrics
-from streams.watcher.moves import match_moves
+from streams.watcher.pacing import LIVE_FILES, Pacing, nothing
 from streams.watcher.publisher import ChangePublisher
 from streams.watcher.reading import BatchReader, FileRead
 from streams.watcher.status import HeldRemovals, ScanReport
@@ -52,6 +52,10 @@ class RootSync:
     tombstones: Tombstones | None = None
     #: Told after each confirmed batch: a long scan is progress, not silence.
     on_batch: Callable[[], object] = bool
+    #: None: a bulk goes as fast as the broker takes it.
+    pacing: Pacing | None = None
+    #: Called while a bulk waits and before each of its portions.
+    meanwhile: Callable[[], Awaitable[None]] = nothing
 
     async def scan(self, *, everything: bool, confirmed: bool = False) -> ScanReport:
         """Compare vault and index. Raises `VaultUnavailable` and `Transient`; then nothing was deleted."""
@@ -77,7 +81,8 @@ class RootSync:
             everything=everything,
         )
         applied = await self._apply(look, vault_is_empty=not listing.entries)
-        return self._report(applied, files=len(listing.entries), seconds=time.monotonic() - started)
+        seconds = time.monotonic() - started
+        return applied.report(files=len(listing.entries), seconds=seconds, held=self.held)
 
     async def reconcile(self, paths: Collection[str]) -> Applied:
         """Look at these paths (identities of files or folders) and all below them."""
@@ -97,6 +102,25 @@ class RootSync:
             problems=listing.problems,
         )
         return await self._apply(look, vault_is_empty=False)
+
+    async def reconcile_beside(self, paths: Collection[str]) -> None:
+        """Called in `meanwhile`: sends a few edited or new files at once.
+
+        What is more than that (a burst, something gone, a move) is left alone: it needs the state after the bulk, and
+        a `reconcile` of the same paths must follow that.
+        """
+        if len(paths) > LIVE_FILES:
+            return
+        version = self.clock.next()
+        listing, gone = await asyncio.to_thread(self._look_at, topmost(paths))
+        entries = tuple(e for e in listing.entries if not self._is_same(e))
+        if gone or len(entries) > LIVE_FILES:
+            return
+        known = self.manifest.files
+        look = Look(
+            identity="", version=version, origin="live", entries=entries, gone={}, known=known, problems=()
+        )
+        await self._send_upserts(look, {}, Applied())
 
     def _look_at(self, paths: Collection[str]) -> tuple[VaultListing, dict[str, Seen]]:
         listings = [self.files.listing(path) for path in paths]
@@ -119,7 +143,7 @@ class RootSync:
         return not (same and self._is_same(entry))
 
     async def _apply(self, look: Look, *, vault_is_empty: bool) -> Applied:
-        moves = await asyncio.to_thread(self._moves, look)
+        moves = await asyncio.to_thread(moves_in, look, self.reader)
         if look.origin == "scan":
             self.held = None  # a scan looks at all that is missing and decides anew
         moved = set(moves.values())
@@ -140,25 +164,12 @@ class RootSync:
         await asyncio.to_thread(self._let_go_of_found)
         return applied
 
-    def _moves(self, look: Look) -> dict[str, str]:
-        added = [e for e in look.entries if e.path not in look.known]
-        if not look.gone or not added:
-            return {}
-        by_inode = {seen.inode: seen for seen in look.gone.values() if seen.inode is not None}
-        states, unread = {}, []
-        for entry in added:
-            seen = by_inode.get(entry.inode)
-            if seen is not None and seen.same_file(entry):
-                states[entry.path] = seen
-            else:
-                unread.append(entry)
-        return match_moves(look.gone, states | self.reader.states(unread))
-
     async def _send_upserts(self, look: Look, moves: Mapping[str, str], applied: Applied) -> set[str]:
         factory = EventFactory(namespace=self.root.namespace)
         entries, more, sent = iter(look.entries), True, set[str]()
         while more:
-            reads, problems, more = await asyncio.to_thread(self.reader.batch, entries)
+            room = await self._room(len(look.entries), self.reader.batch_files)
+            reads, problems, more = await asyncio.to_thread(self.reader.batch, entries, room)
             applied.problems.extend(problems)
             fresh = [r for r in reads if look.everything or self._is_news(r, look)]
             await self.publisher.publish(
@@ -172,6 +183,12 @@ class RootSync:
         applied.moved = len(sent & moves.keys())
         return sent
 
+    async def _room(self, records: int, most: int) -> int:
+        """How many of a look's records may go now. A bulk leaves room for what others write meanwhile."""
+        if self.pacing is None or records <= LIVE_FILES:
+            return most
+        return await self.pacing.room(most, self.meanwhile)
+
     def _is_news(self, read: FileRead, look: Look) -> bool:
         """A live event for text that the broker has confirmed is an echo; a scan compares with the index."""
         seen = self.manifest.files.get(read.entry.path)
@@ -181,9 +198,11 @@ class RootSync:
         self, look: Look, paths: Iterable[str], targets: Mapping[str, str], applied: Applied
     ) -> None:
         factory = EventFactory(namespace=self.root.namespace)
-        gone = await asyncio.to_thread(self._still_gone, paths, look.identity)
-        for start in range(0, len(gone), DELETE_BATCH):
-            batch = gone[start : start + DELETE_BATCH]
+        still = partial(still_gone, self.files, paths, root=self.root.name, identity=look.identity)
+        gone = await asyncio.to_thread(still)
+        while gone:
+            room = await self._room(len(gone), DELETE_BATCH)
+            batch, gone = gone[:room], gone[room:]
             await self.publisher.publish(
                 [
                     factory.deleted(p, version=look.version, origin=look.origin, moved_to=targets.get(p))
@@ -195,23 +214,6 @@ class RootSync:
             applied.deleted += len(batch)
             self.metrics.changes.labels(kind="deleted", origin=look.origin).inc(len(batch))
             self.on_batch()
-
-    def _still_gone(self, paths: Iterable[str], identity: str) -> list[str]:
-        """A second look just before deleting; a root that was replaced since the first proves nothing."""
-        gone = [path for path in paths if self._is_gone(path)]
-        if gone and self.files.root_identity() != identity:
-            msg = f"the vault {self.root.name} was replaced while it was read"
-            raise VaultUnavailable(msg)
-        return gone
-
-    def _is_gone(self, path: str) -> bool:
-        try:
-            self.files.entry(path)
-        except (FileNotFoundError, ValueError):
-            return True
-        except OSError:
-            return False  # it may well be there
-        return False
 
     @property
     def _held_paths(self) -> tuple[str, ...]:
@@ -230,19 +232,7 @@ class RootSync:
     def _let_go_of_found(self) -> None:
         """Held files that came back are no longer held."""
         if self.held is not None:
-            paths = tuple(path for path in self.held.paths if self._is_gone(path))
+            paths = tuple(path for path in self.held.paths if is_gone(self.files, path))
             self.held = (
                 HeldRemovals(reason=self.held.reason, paths=paths, known=self.held.known) if paths else None
             )
-
-    def _report(self, applied: Applied, *, files: int, seconds: float) -> ScanReport:
-        return ScanReport(
-            finished_at=now_iso(),
-            seconds=round(seconds, 3),
-            files=files,
-            upserted=applied.upserted,
-            moved=applied.moved,
-            deleted=applied.deleted,
-            problems=tuple(sorted(applied.problems, key=lambda p: (p.path, p.reason))),
-            held=self.held,
-        )

@@ -27,6 +27,7 @@ from streams.health import Liveness
 from streams.settings import WatcherSettings
 from streams.watcher.awaited import UndecodableName, next_of
 from streams.watcher.members import Member, by_namespace
+from streams.watcher.pacing import Stopped
 from streams.watcher.paths import changed_identities
 from streams.watcher.status import TREE_NAME, RootState, StatusFile
 from streams.watcher.sync import RootSync
@@ -72,6 +73,8 @@ class TreeWatcher:
                 log.warning("change.undecodable", root=TREE_NAME)
             except VaultUnavailable as exc:
                 self._down("unavailable", exc)
+            except Stopped:
+                continue
             except ConfigurationError:
                 raise
             except (HoplineError, OSError) as exc:

@@ -16,11 +16,12 @@ from watchfiles import awatch
 from indexers.errors import ConfigurationError, HoplineError, VaultUnavailable
 from streams.health import Liveness
 from streams.settings import WatcherSettings
-from streams.watcher.awaited import Changes, Found, UndecodableName, next_of
+from streams.watcher.awaited import Ahead, Changes, Found, UndecodableName, next_of
 from streams.watcher.look import Applied
+from streams.watcher.pacing import Stopped
 from streams.watcher.paths import changed_identities
 from streams.watcher.status import HeldRemovals, RootState, ScanReport, StatusFile
-from streams.watcher.sync import RootSync
+from streams.watcher.sync import BURST_PATHS, RootSync
 
 log = structlog.get_logger()
 
@@ -61,6 +62,8 @@ class RootWatcher:
                 continue
             except VaultUnavailable as exc:
                 self._down("unavailable", exc)
+            except Stopped:
+                continue
             except ConfigurationError:
                 raise
             except (HoplineError, OSError) as exc:
@@ -88,22 +91,41 @@ class RootWatcher:
             ignore_permission_denied=True,
         )
         async with aclosing(changes):
-            if not await self._begins(changes):
-                return
-            next_scan = await self._scan()
-            while (found := await self._next_of(changes)) is not None:
-                self._heed_confirmation()
-                if await asyncio.to_thread(self.sync.files.root_identity) != identity:
-                    msg = f"another folder stands at {self.sync.root.path} now"
-                    raise VaultUnavailable(msg)
-                await self._reconcile(root, [path for _, path in found])
-                if time.monotonic() >= next_scan:
-                    next_scan = await self._scan()
+            ahead = Ahead(lambda: self._next_of(changes))
+            try:
+                await self._follow(ahead, root, identity)
+            finally:
+                await ahead.close()
 
-    async def _begins(self, changes: Changes) -> bool:
+    async def _follow(self, ahead: Ahead, root: str, identity: str) -> None:
+        if not await self._begins(ahead):
+            return
+        beside: set[str] = set()
+        self.sync.meanwhile = lambda: self._look_beside(ahead, root, beside)
+        next_scan = await self._scan()
+        while (found := await ahead.next()) is not None:
+            self._heed_confirmation()
+            if await asyncio.to_thread(self.sync.files.root_identity) != identity:
+                msg = f"another folder stands at {self.sync.root.path} now"
+                raise VaultUnavailable(msg)
+            paths = [*beside, *(path for _, path in found)]
+            beside.clear()
+            await self._reconcile(root, paths)
+            if time.monotonic() >= next_scan:
+                next_scan = await self._scan()
+
+    async def _look_beside(self, ahead: Ahead, root: str, beside: set[str]) -> None:
+        """In the middle of a bulk: a few edits go at once; all that changed is looked at again after it."""
+        self._came_round()
+        paths = {path for _, path in ahead.arrived()}
+        beside |= paths
+        if 0 < len(paths) <= BURST_PATHS:
+            await self.sync.reconcile_beside(await asyncio.to_thread(changed_identities, root, paths))
+
+    async def _begins(self, ahead: Ahead) -> bool:
         """False once told to stop. A scan per round, even where no watch lives as long as that."""
         try:
-            return await self._next_of(changes) is not None
+            return await ahead.next() is not None
         except UndecodableName:
             await self._scan()
             raise
