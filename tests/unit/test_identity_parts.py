@@ -72,11 +72,14 @@ class TestKeyText:
         assert keys[0].text not in repr(keys[0])
 
     @pytest.mark.parametrize(
-        "text", [generate_key(), "", "hop_", f"hop_{'0' * 16}_{'a' * 42}", f"hop_{'0' * 16}_{'a' * 44}",
+        "text", ["", "hop_", f"hop_{'0' * 16}_{'a' * 42}", f"hop_{'0' * 16}_{'a' * 44}",
                  f"hop_{'G' * 16}_{'a' * 43}", f"hop_{'0' * 16}_{'a' * 43}\n", f"hop_{'٠' * 16}_{'a' * 43}"]
     )  # fmt: skip
     def test_anything_else_is_no_key_of_the_register(self, text: str) -> None:
         assert key_id_of(text) is None
+
+    def test_a_key_of_the_key_file_is_no_key_of_the_register(self) -> None:
+        assert key_id_of(generate_key()) is None
 
     def test_an_id(self) -> None:
         assert [is_key_id(text) for text in ("0123456789abcdef", "0123456789ABCDEF", "x", "*", "")] == [
