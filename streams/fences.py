@@ -7,8 +7,8 @@ from typing import Final
 
 from indexers.bookkeeping import ERASED
 from indexers.domain.identity import Principal, TenantId
-from indexers.errors import PoisonRecord
-from indexers.opensearch.gate import Gate, RowRef
+from indexers.errors import PoisonRecord, Transient
+from indexers.opensearch.gate import Gate, RowRef, StoredRow
 from indexers.opensearch.rows import Index
 from streams.events import DeadLetter, PathEvent, decode
 
@@ -36,8 +36,7 @@ async def _shown(gate: Gate, letters: Sequence[DeadLetter]) -> list[DeadLetter]:
         RowRef(principal=Principal.pipeline(TenantId(event.tenant_id)), row_id=event.document.doc_id)
         for event in asked
     ]
-    fields = ("version", "no_vector_reason")
-    rows = await gate.get_many(Index.DOCUMENTS, refs, fields=fields) if refs else []
+    rows = await _documents(gate, refs)
     erased = {
         event.event_id
         for event, row in zip(asked, rows, strict=True)
@@ -50,6 +49,17 @@ async def _shown(gate: Gate, letters: Sequence[DeadLetter]) -> list[DeadLetter]:
         for letter, event in zip(letters, events, strict=True)
         if event is None or event.event_id not in erased
     ]
+
+
+async def _documents(gate: Gate, refs: Sequence[RowRef]) -> list[StoredRow | None]:
+    """An installation whose indices aren't made yet has erased nothing."""
+    try:
+        fields = ("version", "no_vector_reason")
+        return await gate.get_many(Index.DOCUMENTS, refs, fields=fields) if refs else []
+    except Transient as fault:
+        if "index_not_found_exception" not in fault.reason:
+            raise
+        return [None] * len(refs)
 
 
 def _event_of(letter: DeadLetter) -> PathEvent | None:

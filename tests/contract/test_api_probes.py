@@ -17,7 +17,7 @@ from tests.wall_world import WallWorld, context_body, erasure_body, memory_body,
 
 pytestmark = [pytest.mark.engines, pytest.mark.asyncio(loop_scope="module")]
 
-SHORT: Final = 400
+SHORT: Final = 300
 #: Several askers at once: an answer that is mixed up with another's is a leak too.
 AT_ONCE: Final = 4
 LONG: Final = 100_000

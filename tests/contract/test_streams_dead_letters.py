@@ -21,6 +21,7 @@ from streams.batch import Poisoned, Record
 from streams.dlq import LetterFilter, letter_of, read_letters, replay
 from streams.events import DeadLetter, FileChange, encode, new_event_id, now_iso
 from streams.producer import EventProducer
+from tests.conftest import Stack
 from tests.echo_worker import EchoTopics, EchoWorker, until, until_seen
 
 pytestmark = pytest.mark.engines
@@ -134,9 +135,11 @@ async def test_replay_sends_the_same_bytes_and_refuses_what_is_old_or_foreign(
 
 
 async def test_the_command_lists_shows_and_replays(
-    echo_topics: EchoTopics, echo_worker: Start, monkeypatch: pytest.MonkeyPatch
+    stack: Stack, echo_topics: EchoTopics, echo_worker: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOPLINE_PREFIX", echo_topics.topics.prefix)
+    # Asked which documents were erased; there is no index yet.
+    monkeypatch.setenv("HOPLINE_OPENSEARCH__URL", stack.opensearch_url)
     monkeypatch.setenv("HOPLINE_KAFKA__BOOTSTRAP_SERVERS", echo_topics.servers)
     await echo_topics.send([NOT_JSON, NO_FIELDS, change("s.md", size="a lot")])
     worker = echo_worker({"decode": True})

@@ -31,7 +31,7 @@ class Storm:
     idle_seconds: float
 
 
-SHORT = Storm(notes=160, kills=4, outage_seconds=6, idle_seconds=180)
+SHORT = Storm(notes=120, kills=4, outage_seconds=4, idle_seconds=180)
 FULL = Storm(notes=3_000, kills=10, outage_seconds=60, idle_seconds=900)
 
 

@@ -53,7 +53,7 @@ def test_named_vault_is_indexed_searched_and_remembered(local: LocalStack, stack
     code, status = local.status()
     assert code == 0
     assert sorted(status["lag"]) == ["embed", "extract", "ingest", "link"]
-    assert [root["root"] for root in status["vaults"]] == ["my-notes"]
+    assert [root["root"] for root in status["vaults"]] == ["memory tree", "my-notes"]
     os.kill(process(status, "api")["pid"], signal.SIGKILL)
     assert wait_until_ready(local, "api")["restarts"] == 1
 
