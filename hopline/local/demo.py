@@ -135,7 +135,9 @@ def wait_extracted(commands: DemoCommands, say: Say) -> None:
 
 
 def is_done(status: Mapping[str, Any], agents: Sequence[str]) -> bool:
-    scanned = bool(status["vaults"]) and all(root["last_scan"] for root in status["vaults"])
+    # The memory tree is watched without a scan of its own; a root is scanned first, then watched.
+    looked = [root["last_scan"] or root["state"] == "watching" for root in status["vaults"]]
+    scanned = bool(looked) and all(looked)
     return scanned and all(status["lag"].get(agent) == 0 for agent in agents)
 
 

@@ -46,3 +46,25 @@ def test_the_last_words_unset_them_before_all_else(tmp_path: Path, monkeypatch: 
         f"  export HOPLINE_CONFIG={tmp_path / 'hopline-demo' / 'demo.toml'}",
     ]
     assert last_words(KEPT).splitlines() == lines[1:]
+
+
+def root(state: str, last_scan: object = None) -> dict[str, object]:
+    return {"root": "r", "state": state, "files": 0, "last_scan": last_scan}
+
+
+@pytest.mark.parametrize(
+    ("vaults", "lag", "done"),
+    [
+        ([], 0, False),
+        ([root("scanning")], 0, False),
+        ([root("watching", {"files": 1})], 0, True),
+        ([root("watching", {"files": 1})], 3, False),
+        # The memory tree, in which nobody has written yet.
+        ([root("watching", {"files": 1}), root("watching")], 0, True),
+        ([root("scanning"), root("watching")], 0, False),
+    ],
+)
+def test_it_waits_for_first_scans_and_for_the_agents(
+    vaults: list[dict[str, object]], lag: int, *, done: bool
+) -> None:
+    assert demo.is_done({"vaults": vaults, "lag": {"ingest": lag}}, ["ingest"]) is done
