@@ -150,28 +150,16 @@ def _services(
     held: _Held,
     metrics: ApiMetrics,
 ) -> Services:
-    search = settings.search
-    retrieval = Retrieval(
-        gate,
-        recall=Recall(gate, filter_ids_max=search.filter_ids_max),
-        vectors=QueryVectors(embedder, held.model, entries=search.query_cache_entries),
-        source_ranks=search.source_ranks,
-        metrics=metrics,
-    )
-    service = SearchService(
-        retrieval=retrieval,
-        library=library,
-        settings=search,
-        text_max_bytes=settings.indexing.document_max_bytes,
-        metrics=metrics,
-    )
+    service = _search(settings, gate, embedder, library, held, metrics)
     topics = Topics(settings.prefix)
     quotas = Quotas(settings.limits, refusals=metrics.quota_refusals)
+    # One for all that this process sends: what one has seen of a document's versions, the others must not fall behind.
+    clock = VersionClock()
     memories = Memories(
         gate=gate,
         producer=producer,
         topics=topics,
-        clock=VersionClock(),
+        clock=clock,
         vaults=held.vaults,
         quotas=quotas,
         request_seconds=settings.api.request_timeout_seconds,
@@ -187,7 +175,7 @@ def _services(
             # Not the model's: a query's vector must not wait for the counting of another's context.
             executor=held.files,
             settings=settings.context,
-            page_size_max=search.page_size_max,
+            page_size_max=settings.search.page_size_max,
             text_max_bytes=settings.indexing.document_max_bytes,
             metrics=metrics,
         ),
@@ -195,13 +183,13 @@ def _services(
         graph=DocumentGraph(gate, metrics),
         entities=Entities(gate),
         walks=Walks(gate),
-        curation=Curation(gate, producer, topics, VersionClock()),
+        curation=Curation(gate, producer, topics, clock),
         labelling=Labelling(gate, producer, topics, model_id=identify_extractor(settings.extractor)),
         erasures=Erasures(
             gate=gate,
             producer=producer,
             topics=topics,
-            clock=VersionClock(),
+            clock=clock,
             files=FileCount(held.vaults),
             key=held.secret.derive(KEY_LABEL),
             audit=held.identity.audit,
@@ -211,6 +199,31 @@ def _services(
         quotas=quotas,
         memories=memories,
         readiness=Readiness(gate, embedder),
+        settings=settings.search,
+        metrics=metrics,
+    )
+
+
+def _search(
+    settings: ServeSettings,
+    gate: Gate,
+    embedder: Embedder,
+    library: VaultLibrary,
+    held: _Held,
+    metrics: ApiMetrics,
+) -> SearchService:
+    search = settings.search
+    retrieval = Retrieval(
+        gate,
+        recall=Recall(gate, filter_ids_max=search.filter_ids_max),
+        vectors=QueryVectors(embedder, held.model, entries=search.query_cache_entries),
+        source_ranks=search.source_ranks,
+        metrics=metrics,
+    )
+    return SearchService(
+        retrieval=retrieval,
+        library=library,
         settings=search,
+        text_max_bytes=settings.indexing.document_max_bytes,
         metrics=metrics,
     )
