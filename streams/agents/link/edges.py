@@ -6,7 +6,7 @@ So a crash in between finds the same affected names again: those of the rows jus
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from indexers.opensearch.gate import Gate, RowRef, RowWrite, StoredRow
 from indexers.opensearch.rows import Index, MentionRow, owner_fields
 from indexers.opensearch.visibility import Query
 from streams.agents.link.decode import Place, Word
+from streams.agents.link.outdated import Group, Verdict, groups_of, outdated_query
 from streams.batch import Poisoned
 from streams.events import ExtractedMention
 
@@ -48,16 +49,6 @@ class Edges:
     written: int = 0
     #: Words that a later event of the document has overtaken.
     older: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Verdict:
-    """`rows` None: nothing of it stands. Rows of the versions from `since` to `upto` are outdated, but for `rows`."""
-
-    word: Word
-    rows: Mapping[MentionId, MentionRow] | None
-    upto: int
-    since: int = 0
 
 
 async def write_edges(gate: Gate, words: Sequence[Word]) -> Edges:
@@ -136,22 +127,22 @@ def _occurrence(mention: ExtractedMention) -> dict[str, object]:
     }
 
 
-async def _verdicts(gate: Gate, words: Sequence[Word]) -> list[_Verdict]:
+async def _verdicts(gate: Gate, words: Sequence[Word]) -> list[Verdict]:
     """What the documents' rows, as last written, make of each word."""
-    verdicts: list[_Verdict] = []
+    verdicts: list[Verdict] = []
     for word, row in zip(words, await _documents(gate, words), strict=True):
         version = word.event.version
         if word.is_deletion or row is None:
             # No row at all: a rebuild cleared it, and the file's next event brings what is to come.
-            verdicts.append(_Verdict(word=word, rows=None, upto=version))
+            verdicts.append(Verdict(word=word, rows=None, upto=version))
         elif row.source["deleted"]:
             upto = max(version, row.source["version"])
-            verdicts.append(_Verdict(word=word, rows=None, upto=upto))
+            verdicts.append(Verdict(word=word, rows=None, upto=upto))
         elif row.source["version"] > version:
             # What stands of former versions is the newer event's affair; it may have come before ours.
-            verdicts.append(_Verdict(word=word, rows=None, upto=version, since=version))
+            verdicts.append(Verdict(word=word, rows=None, upto=version, since=version))
         else:
-            verdicts.append(_Verdict(word=word, rows=mention_rows(word), upto=version))
+            verdicts.append(Verdict(word=word, rows=mention_rows(word), upto=version))
     return verdicts
 
 
@@ -160,7 +151,7 @@ async def _documents(gate: Gate, words: Sequence[Word]) -> list[StoredRow | None
     return await gate.get_many(Index.DOCUMENTS, refs, fields=("version", "deleted")) if refs else []
 
 
-async def _require_current(gate: Gate, verdicts: Sequence[_Verdict]) -> None:
+async def _require_current(gate: Gate, verdicts: Sequence[Verdict]) -> None:
     """A newer event may have been linked, by another worker, before our rows came: then they are to go again."""
     current = [verdict.word for verdict in verdicts if verdict.rows]
     for word, row in zip(current, await _documents(gate, current), strict=True):
@@ -169,7 +160,7 @@ async def _require_current(gate: Gate, verdicts: Sequence[_Verdict]) -> None:
             raise Transient(msg)
 
 
-async def _write(gate: Gate, verdicts: Sequence[_Verdict], edges: Edges) -> None:
+async def _write(gate: Gate, verdicts: Sequence[Verdict], edges: Edges) -> None:
     rows = [(v.word, row_id, row) for v in verdicts for row_id, row in (v.rows or {}).items()]
     refused: dict[tuple[str, int, int], Poisoned] = {}
     for start in range(0, len(rows), ROWS_AT_ONCE):
@@ -184,48 +175,32 @@ async def _write(gate: Gate, verdicts: Sequence[_Verdict], edges: Edges) -> None
     edges.rejected += refused.values()
 
 
-async def _find_outdated(gate: Gate, verdicts: Sequence[_Verdict], edges: Edges) -> None:
-    by_tenant: defaultdict[TenantId, dict[tuple[str, str], _Verdict]] = defaultdict(dict)
-    for verdict in verdicts:
-        word = verdict.word
-        by_tenant[word.place.tenant_id][word.doc_id, word.event.label] = verdict
+async def _find_outdated(gate: Gate, verdicts: Sequence[Verdict], edges: Edges) -> None:
+    by_tenant: defaultdict[TenantId, list[Group]] = defaultdict(list)
+    for group in groups_of(verdicts):
+        by_tenant[group[0].word.place.tenant_id].append(group)
     wanted = [
         Wanted(
             principal=Principal.pipeline(tenant_id),
             index=Index.MENTIONS,
-            query=any_of(map(_outdated_query, members.values())),
+            query=any_of(map(outdated_query, groups)),
             fields=_FIELDS,
         )
-        for tenant_id, members in by_tenant.items()
+        for tenant_id, groups in by_tenant.items()
     ]
-    for (tenant_id, members), rows in zip(by_tenant.items(), await find_all(gate, wanted), strict=True):
-        touched: set[tuple[str, str]] = set()
+    for (tenant_id, groups), rows in zip(by_tenant.items(), await find_all(gate, wanted), strict=True):
+        group_of = {(v.word.doc_id, v.word.event.label): group for group in groups for v in group}
+        touched: dict[int, Group] = {}
         for row in rows:
-            pair = (row.source["doc_id"], row.source["label"])
+            group = group_of[row.source["doc_id"], row.source["label"]]
             place = Place(
-                namespace=EntityNamespace(tenant_id=tenant_id, owner=row.source["namespace"]), label=pair[1]
+                namespace=EntityNamespace(tenant_id=tenant_id, owner=row.source["namespace"]),
+                label=row.source["label"],
             )
             edges.affected[place].add(row.source["key"])
-            edges.outdated[tenant_id].append(OutdatedEdge(row_id=row.row_id, version=members[pair].upto))
-            touched.add(pair)
-        edges.excluded[tenant_id] += [_outdated_query(members[pair]) for pair in sorted(touched)]
-
-
-def _outdated_query(verdict: _Verdict) -> Query:
-    """Never rows of a newer version: those are another event's affair."""
-    word = verdict.word
-    terms: list[Query] = [
-        {"term": {"doc_id": word.doc_id}},
-        {"term": {"label": word.event.label}},
-        {"range": {"version": {"gte": verdict.since, "lte": verdict.upto}}},
-    ]
-    if not verdict.rows:
-        return {"bool": {"filter": terms}}
-    present: list[Query] = [
-        {"term": {"version": word.event.version}},
-        {"terms": {"name_id": sorted(row.name_id for row in verdict.rows.values())}},
-    ]
-    return {"bool": {"filter": terms, "must_not": [{"bool": {"filter": present}}]}}
+            edges.outdated[tenant_id].append(OutdatedEdge(row_id=row.row_id, version=group[0].upto))
+            touched[id(group)] = group
+        edges.excluded[tenant_id] += map(outdated_query, touched.values())
 
 
 def any_of(queries: Iterable[Query]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import structlog
 
@@ -22,6 +22,7 @@ from streams.agents.link.decode import Command, Decoded, Word, decode_mentions, 
 from streams.agents.link.edges import Edges, remove_outdated, write_edges
 from streams.agents.link.erasing import ErasedCommands, erased_commands, remove_commands
 from streams.agents.link.journal import CurationJournal
+from streams.agents.link.outdated import slices
 from streams.agents.link.settle import settle_names
 from streams.agents.progress import Progress, of_tracks, stages
 from streams.batch import Poisoned, Record
@@ -30,8 +31,6 @@ from streams.events import in_utc
 from streams.metrics import LinkStage
 
 T = TypeVar("T")
-#: Words settled at once: one query tells of each, with a few of the engine's 1,024 clauses.
-WORDS_MAX: Final = 100
 _log = structlog.get_logger("hopline.streams.link")
 
 
@@ -85,8 +84,7 @@ class LinkHandler:
         tallies = []
         if commands:
             tallies.append(await self.context.hold("opensearch", lambda: self._curate(commands)))
-        for start in range(0, len(prepared.words), WORDS_MAX):
-            words = prepared.words[start : start + WORDS_MAX]
+        for words in slices(prepared.words):
             edges, tally = await self.context.hold("opensearch", lambda w=words: self._link(w))  # type: ignore[misc]
             poisoned += await self._erase_curation(words, edges)
             tally.removed = await self.context.hold("opensearch", lambda e=edges: self._remove(e))  # type: ignore[misc]
