@@ -21,6 +21,7 @@ from streams.agents.extract import ExtractHandler
 from streams.agents.extract.model import Model as ExtractorModel
 from streams.agents.extract.model import Watched
 from streams.agents.ingest import IngestHandler
+from streams.agents.ingest.materialise import Materialise
 from streams.agents.ingest.memories import Memories
 from streams.agents.ingest.plan import Planner
 from streams.agents.ingest.relations import Relations
@@ -63,10 +64,12 @@ def ingest_handler(
     versions = IndexVersions.of(embedder, embedder.model_id, config.indexing)
     vaults = config.open_vaults()
     journals = Journals(vaults=vaults, cap_bytes=config.indexing.document_max_bytes)
+    memories = Memories(vaults=vaults, settings=config.indexing)
     return IngestHandler(
         gate=gate,
         vaults=vaults,
-        memories=Memories(vaults=vaults, settings=config.indexing),
+        memories=memories,
+        materialise=Materialise(context=context, memories=memories, writers=executor),
         progress=progress_of(gate, context),
         topics=config.topics,
         planner=Planner(counter=embedder, settings=config.indexing, versions=versions),

@@ -12,6 +12,7 @@ from indexers.embedders.factory import identify_model, load_token_counter
 from indexers.planning import IndexVersions
 from streams.agents.config import AgentConfig, open_gate, require_indices
 from streams.agents.ingest.handler import IngestHandler, Prepared
+from streams.agents.ingest.materialise import Materialise
 from streams.agents.ingest.memories import Memories
 from streams.agents.ingest.plan import Planner
 from streams.agents.ingest.relations import Relations
@@ -24,6 +25,8 @@ from streams.worker import run_agent
 RECORD_MARGIN_BYTES = 4_096
 #: Of a burst, the models of the later agents begin with these while the rest is read: a batch of 200 takes seconds.
 FIRST_RECORDS = 16
+#: Memories that become files at once.
+WRITERS = 8
 
 
 async def run(config: AgentConfig) -> None:
@@ -38,16 +41,21 @@ async def open_handler(config: AgentConfig, context: AgentContext) -> AsyncItera
     counter = await asyncio.to_thread(load_token_counter, config.embedder)
     model = identify_model(config.embedder)
     versions = IndexVersions.of(counter, model.model_id, config.indexing)
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="ingest") as executor:
+    with (
+        ThreadPoolExecutor(max_workers=1, thread_name_prefix="ingest") as executor,
+        ThreadPoolExecutor(max_workers=WRITERS, thread_name_prefix="write") as writers,
+    ):
         async with open_gate(config, context) as gate:
             await context.hold("opensearch", lambda: require_indices(gate, model))
             progress = Progress(gate=gate, context=context)
             context.after_park.append(progress.failed)
+            memories = Memories(vaults=vaults, settings=config.indexing)
             journals = Journals(vaults=vaults, cap_bytes=config.indexing.document_max_bytes)
             yield IngestHandler(
                 gate=gate,
                 vaults=vaults,
-                memories=Memories(vaults=vaults, settings=config.indexing),
+                memories=memories,
+                materialise=Materialise(context=context, memories=memories, writers=writers),
                 progress=progress,
                 topics=config.topics,
                 planner=Planner(counter=counter, settings=config.indexing, versions=versions),

@@ -21,9 +21,10 @@ from indexers.planning import SaidText
 from streams.agents.ingest.content import content_of, read_or_none
 from streams.agents.ingest.decode import Arrival, Contest, MemoryEvent, contests, decode_inputs
 from streams.agents.ingest.due import Move, moves_of
-from streams.agents.ingest.followed import known_hashes, known_of, told_of
+from streams.agents.ingest.followed import known_of, told_of
 from streams.agents.ingest.look import Look
-from streams.agents.ingest.memories import Memories, is_as_indexed, is_out_of_date, order_of
+from streams.agents.ingest.materialise import Materialise, Materialised
+from streams.agents.ingest.memories import Memories, is_as_indexed, is_out_of_date
 from streams.agents.ingest.plan import (
     Choice,
     Decided,
@@ -80,11 +81,12 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestHandler:
-    """`BatchHandler` of the ingest agent. `executor` bounds parsing and files: one thread is enough."""
+    """`BatchHandler` of the ingest agent. `executor` bounds parsing and what it holds: one thread is enough."""
 
     gate: Gate
     vaults: Vaults
     memories: Memories
+    materialise: Materialise
     progress: Progress
     topics: Topics
     planner: Planner
@@ -164,12 +166,13 @@ class IngestHandler:
     async def _plan(self, sights: Sequence[Sight], rows: dict[DocumentId, GateRow]) -> Planned:
         planned = Planned()
         now = self.now()
+        written = await self.materialise.all(sights, rows)
         for sight in sights:
             former = rows.get(sight.arrival.doc_id)
             try:
                 made = await self.context.hold(
                     "vault",
-                    lambda s=sight, f=former: self._run(lambda: self._work(s, f, now)),  # type: ignore[misc]
+                    lambda s=sight, f=former: self._run(lambda: self._work(s, f, now, written)),  # type: ignore[misc]
                 )
             except PoisonRecord as error:
                 planned.poisoned.append(Poisoned(record=sight.arrival.record, error=error))
@@ -185,7 +188,7 @@ class IngestHandler:
         return planned
 
     def _work(
-        self, sight: Sight, former: GateRow | None, now: datetime
+        self, sight: Sight, former: GateRow | None, now: datetime, written: Materialised
     ) -> tuple[Work, OutgoingRecord] | None:
         """Blocking. None: the file has changed since, and the word of that is on its way."""
         event = sight.arrival.event
@@ -194,7 +197,7 @@ class IngestHandler:
                 if sight.before is None or not is_as_indexed(event.document, former, self.vaults):
                     return None
                 # The sight was of the past, and nobody has edited the file: what came before it is still to be done.
-                return self._work(sight.before, former, now)
+                return self._work(sight.before, former, now, written)
             vault_path = event.vault_path
             if sight.arrival.is_reference:
                 # What changed since the look has an event of its own, with a newer version.
@@ -202,9 +205,7 @@ class IngestHandler:
             raw = None if sight.content is None else sight.content.head
             done = [one for one in sight.memories if self.memories.says(one, raw)]
         else:
-            # A memory is a file before it is a row: the vault is the truth.
-            before = [one for one in sight.memories if one is not event and order_of(one) <= order_of(event)]
-            carried = self.memories.carry_out(event, before, known_hashes(sight, former))
+            carried = self.materialise.carried(written, sight, event, former)
             if carried is None:
                 return None
             if sight.arrival.is_erasure:
