@@ -1,9 +1,10 @@
 """One tenant's freshness while another writes many files: seconds from an edit to the answer of the search.
 
-    python -m bench.neighbours [--files 50000] [--samples 60] [--kafka HOST:PORT --opensearch URL]
+    python -m bench.neighbours [--files 50000] [--samples 60] [--warm-up 2000] [--kafka HOST:PORT --opensearch URL]
 
-All agents run as processes. First the small tenant edits one note after another and nobody else writes; then the big
-tenant gets its files, all at once, and the small one goes on editing as long as they are in flight, at most for
+All agents run as processes. `--warm-up` files of the big tenant come before the clock starts, and are waited for: what
+has just started compiles itself. Then the small tenant edits one note after another and nobody else writes; then the
+big tenant gets its files, all at once, and the small one goes on editing as long as they are in flight, at most for
 `--samples` edits. An edit counts when the new word is found and the old one is gone. Then all is stopped: nobody waits
 for the big tenant's vectors. By vector is information: the edits that were found within the phase.
 """
@@ -105,10 +106,10 @@ class Phase:
         return f"{stem}{self.name}{number:03d}q"
 
 
-def write_small_notes(vault: Path, count: int) -> None:
+def write_small_notes(vault: Path, numbers: range) -> None:
     """Short, no two alike, as an import leaves them."""
     words = ("harbour", "ledger", "printer", "courier", "depot", "label", "tariff", "roster")
-    for number in range(count):
+    for number in numbers:
         folder = vault / f"part-{number % 100:02d}"
         folder.mkdir(parents=True, exist_ok=True)
         said = " ".join(random.Random(number).choices(words, k=12))  # noqa: S311 - reproducible text
@@ -122,7 +123,6 @@ class Bulk:
     """The big tenant's files, on their way."""
 
     pipeline: Pipeline
-    files: int
     before: float
 
     @property
@@ -134,11 +134,11 @@ class Bulk:
 
 
 @contextmanager
-def bulk_written(pipeline: Pipeline, vault: Path, files: int) -> Iterator[Bulk]:
+def bulk_written(pipeline: Pipeline, vault: Path, numbers: range) -> Iterator[Bulk]:
     """Inside, the files are being written or have been; those of the small tenant count into `ingested` too."""
-    bulk = Bulk(pipeline=pipeline, files=files, before=0.0)
-    bulk = Bulk(pipeline=pipeline, files=files, before=bulk.ingested)
-    writing = Thread(target=write_small_notes, args=(vault, files))
+    bulk = Bulk(pipeline=pipeline, before=0.0)
+    bulk = Bulk(pipeline=pipeline, before=bulk.ingested)
+    writing = Thread(target=write_small_notes, args=(vault, numbers))
     writing.start()
     try:
         wait_for(lambda: bulk.ingested > 0, 120, "the first of the big tenant's files ingested")
@@ -159,18 +159,23 @@ def batches(log: Path, since: datetime) -> dict[str, Any]:
     return {"n": len(found)} | {key: statistics.median(line[key] for line in found) for key in keys}
 
 
-def phases(pipeline: Pipeline, small: Path, big: Path, files: int, samples: int) -> dict[str, Any]:
+def phases(
+    pipeline: Pipeline, small: Path, big: Path, *, files: int, samples: int, warm_up: int
+) -> dict[str, Any]:
     alone = Phase(pipeline=pipeline, vault=small, name="a", count=samples)
     beside = Phase(pipeline=pipeline, vault=small, name="b", count=samples)
     for phase in (alone, beside):
         phase.prepare()
     pipeline.start(*EVERYONE)
     pipeline.wait_idle(300)
+    with bulk_written(pipeline, big, range(files, files + warm_up)) as warming:
+        wait_for(lambda: warming.ingested >= warm_up, 1_200, "the warm-up ingested")
+    pipeline.wait_idle(1_200)
     for _ in alone.run():
         pass
     first = alone.finish()
     pipeline.wait_idle(300)
-    with bulk_written(pipeline, big, files) as bulk:
+    with bulk_written(pipeline, big, range(files)) as bulk:
         began, wall = time.monotonic(), datetime.now(UTC)
         for done in beside.run():
             in_flight = done
@@ -187,7 +192,7 @@ def phases(pipeline: Pipeline, small: Path, big: Path, files: int, samples: int)
     }
 
 
-def measure(addresses: Addresses, files: int, samples: int, settings: dict[str, str]) -> dict[str, Any]:
+def measure(addresses: Addresses, chosen: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         small, big = Path(folder) / "small", Path(folder) / "big"
         big.mkdir()
@@ -203,20 +208,27 @@ def measure(addresses: Addresses, files: int, samples: int, settings: dict[str, 
                 {"name": "small", "path": str(small)},
                 {"name": "big", "path": str(big), "tenant": "big"},
             ],
-            settings=settings,
+            settings=dict(pair.split("=", 1) for pair in chosen.set),
         )
         try:
             with running(pipeline):
-                found = phases(pipeline, small, big, files, samples)
+                found = phases(
+                    pipeline,
+                    small,
+                    big,
+                    files=chosen.files,
+                    samples=chosen.samples,
+                    warm_up=chosen.warm_up,
+                )
         finally:
             asyncio.run(clean_up(pipeline))
     ratio = found["beside"]["keyword"]["p95"] / found["alone"]["keyword"]["p95"]
-    enough = found["samples_in_flight"] >= min(samples, LEAST_SAMPLES)
+    enough = found["samples_in_flight"] >= min(chosen.samples, LEAST_SAMPLES)
     head = {
         "p95_ratio": round(ratio, 2),
         "target": TARGET,
         "holds": ratio <= TARGET and enough,
-        "files": files,
+        "files": chosen.files,
     }
     return head | found
 
@@ -227,12 +239,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--files", type=int, default=50_000)
     parser.add_argument("--samples", type=int, default=60)
+    parser.add_argument("--warm-up", type=int, default=2_000, help="files before the clock starts, 1 at least")
     parser.add_argument("--set", action="append", default=[], metavar="HOPLINE_…=VALUE", help="a setting")
     add_arguments(parser)
     chosen = parser.parse_args(arguments)
-    settings = dict(pair.split("=", 1) for pair in chosen.set)
     with engines(chosen) as addresses:
-        figures = measure(addresses, chosen.files, chosen.samples, settings)
+        figures = measure(addresses, chosen)
         report = Report(name="neighbours", figures=figures)
     report.finish()
 

@@ -1,6 +1,6 @@
 """Unlinked mentions: equal to a plain matcher's in two orders of arrival, and what they cost as names grow.
 
-    python -m bench.unlinked [--vault FOLDER_OR_TAR] [--corpus JSONL_GZ] [--names 1000,10000,50000] [--engines …]
+    python -m bench.unlinked --vault FOLDER_OR_TAR | --corpus JSONL_GZ | --names 1000,10000,50000 … [--engines …]
 
 `--vault` and `--corpus` (lines of id, title, text) go through the ingest agent twice, in order and shuffled; the edges
 must be those of tests/mentions.py, which tries every length at every position. `--names` fills an index with so many
@@ -251,6 +251,8 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=1_000_000, help="documents of each source")
     add_arguments(parser)
     options = parser.parse_args()
+    if not (options.vault or options.corpus or options.names):
+        parser.error("name what to measure: --vault, --corpus or --names")
     with engines(options) as addresses:
         report = Report(name="unlinked", figures=asyncio.run(measure(addresses, options)))
     report.finish()
