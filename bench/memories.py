@@ -49,9 +49,9 @@ class Times:
     def summary(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for name, values in self.of.items():
-            cuts = statistics.quantiles(values, n=100)
+            cuts = statistics.quantiles(values, n=100, method="inclusive")
             found[f"{name}.n"] = len(values)
-            for percent in (50, 75, 90, 95, 99):
+            for percent in (50, 75, 90, 95):
                 found[f"{name}.p{percent}"] = round(cuts[percent - 1], 3)
             found[f"{name}.max"] = round(max(values), 3)
         return found

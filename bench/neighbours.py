@@ -239,7 +239,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--files", type=int, default=50_000)
     parser.add_argument("--samples", type=int, default=60)
-    parser.add_argument("--warm-up", type=int, default=2_000, help="files before the clock starts, 1 at least")
+    parser.add_argument(
+        "--warm-up", type=int, default=2_000, help="files before the clock starts, 1 at least"
+    )
     parser.add_argument("--set", action="append", default=[], metavar="HOPLINE_…=VALUE", help="a setting")
     add_arguments(parser)
     chosen = parser.parse_args(arguments)

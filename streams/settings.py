@@ -81,7 +81,7 @@ class WatcherSettings(Section):
     )
     removal_guard_minimum: int = Field(20, ge=1, description="Fewer deletions than this are never held.")
     bulk_lag_seconds: float = Field(
-        0.25,
+        0.1,
         ge=0,
         description="How far a bulk of changes is sent ahead of ingest, in seconds of its work; 0: all at once.",
     )

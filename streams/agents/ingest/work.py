@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from indexers.bookkeeping import ERASED, gate_row
-from indexers.domain.identity import DocumentKey, LinkId, TenantId
+from indexers.domain.identity import DocumentKey, LinkId, Principal, TenantId
 from indexers.linking.sources import ChangedDocument
 from indexers.linking.unlinked import NamesChanged
 from indexers.linking.unlinked_look import NamedText
@@ -114,7 +114,8 @@ def gate_write(work: Work, versions: str, *, complete: bool = True) -> RowWrite:
         deleted=work.planned is None,
     )
     return RowWrite(
-        principal=work.document.namespace.principal,
+        # The pipeline's own notes, under ids that follow from their owners: nobody looks whose row is there.
+        principal=Principal.pipeline(work.tenant_id),
         index=Index.GATE,
         row_id=work.document.doc_id,
         action="index",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -16,6 +16,7 @@ from indexers.linking.sources import StoredLink, link_removal, links_naming, out
 from indexers.linking.unlinked import Naming, settle_mentions
 from indexers.opensearch.gate import Gate, RowRef, RowWrite, WriteResult
 from indexers.opensearch.rows import EventRow, Index, LinkRow
+from indexers.together import together
 from streams.agents.ingest.work import Work, by_tenant, gate_write, own_link_ids, row_writes
 from streams.batch import Poisoned
 
@@ -54,10 +55,13 @@ async def write_documents(gate: Gate, works: Sequence[Work], naming: Naming) -> 
         # In this order: an edge that was made by a look at the documents as they were before is seen then.
         await gate.refresh(Index.DOCUMENTS)
         await gate.refresh(Index.LINKS)
-        for tenant_id, members in by_tenant(written.applied).items():
-            await _settle_tenant(gate, tenant_id, members, own.get(tenant_id, []))
-            changed = [work.names_changed(present[work.document.doc_id].names) for work in members]
-            await settle_mentions(gate, tenant_id, changed, naming)
+        # A dozen requests each, one after the other: a tenant doesn't wait for its neighbours' too.
+        await together(
+            *(
+                _settle_tenant(gate, tenant_id, members, own.get(tenant_id, []), present, naming)
+                for tenant_id, members in by_tenant(written.applied).items()
+            )
+        )
         await _remove_links(gate, await _superseded(gate, written.applied))
     return written
 
@@ -183,6 +187,20 @@ async def _renewed(gate: Gate, work: Work, stored: StoredLink, planned: LinkRow)
 
 
 async def _settle_tenant(
+    gate: Gate,
+    tenant_id: TenantId,
+    works: Sequence[Work],
+    own: list[StoredLink],
+    present: Mapping[DocumentId, _Present],
+    naming: Naming,
+) -> None:
+    """Links both ways, then names."""
+    await _settle_links(gate, tenant_id, works, own)
+    changed = [work.names_changed(present[work.document.doc_id].names) for work in works]
+    await settle_mentions(gate, tenant_id, changed, naming)
+
+
+async def _settle_links(
     gate: Gate, tenant_id: TenantId, works: Sequence[Work], own: list[StoredLink]
 ) -> None:
     """Both ways: where the batch's edges lead, and which other edges may lead to the batch's documents."""

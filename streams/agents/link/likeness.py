@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from indexers.domain.entities.reclustering import Reclustering
-from indexers.errors import Transient
 from indexers.linking import similar_names
 from indexers.opensearch.gate import Gate
+from indexers.together import together
 from streams.agents.link.work import LabelWork
 
 
@@ -17,13 +16,7 @@ async def recluster(gate: Gate, works: Sequence[LabelWork]) -> None:
 
     The caller has refreshed names and proposals.
     """
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            for work in works:
-                if work.to_judge or work.curated:
-                    tasks.create_task(_recluster_one(gate, work))
-    except* Transient as faults:
-        raise faults.exceptions[0] from None
+    await together(*(_recluster_one(gate, work) for work in works if work.to_judge or work.curated))
 
 
 async def _recluster_one(gate: Gate, work: LabelWork) -> None:
