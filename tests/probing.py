@@ -20,7 +20,7 @@ from indexers.domain.identity import Principal
 
 #: An id that is nobody's, in the form of all.
 NOBODYS = "deadbeef-0000-5000-8000-000000000000"
-_REQUEST_ID = re.compile(r'"request_id":\s*"[^"]*"')
+_REQUEST_ID = re.compile(r'"request_id":\s*"[^"]*"|\(request [0-9a-f-]{36}\)')
 MCP: Final = "/mcp"
 _MCP_HEADERS: Final = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
 _PARAMETER = re.compile(r"{(\w+)}")
@@ -143,8 +143,9 @@ class Prober:
         """Routes and tools that gave somebody what was asked for."""
         return {route for route, statuses in self.statuses.items() if statuses & {200, 201, 202}}
 
-    def probe(self, rnd: random.Random) -> Probe:
-        method, route = rnd.choice(self.routes)
+    def probe(self, rnd: random.Random, of: tuple[str, str] | None = None) -> Probe:
+        """`of`: one of `routes`; None: any."""
+        method, route = of or rnd.choice(self.routes)
         if method == MCP:
             return self._tool_probe(rnd, route)
         operation = self.openapi["paths"][route][method.lower()]

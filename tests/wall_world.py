@@ -70,6 +70,9 @@ ASKERS: Final = [
 ]
 
 
+#: The Copper Guild is another name of it; and two that are nearly alike, so that somebody is asked.
+CANONICAL: Final = "Guild of Copper"
+PROPOSED: Final = ("Brass Foundry", "Brass Foundries")
 OPERATOR: Final = Principal(tenant_id=INSTALLATION, agent_id=AgentId("root"), roles=("admin",))
 ASKERS.append(
     Asker(principal=OPERATOR, key=key_of(OPERATOR), sees=frozenset({"t1-admin", "t2-admin"})),
@@ -101,7 +104,7 @@ async def opened_world(stack: Stack, folder: Path) -> AsyncIterator[WallWorld]:
             prefix=prefix,
             kafka_servers=stack.kafka_servers,
             memories=folder / "memories",
-            mcp=McpSettings(),
+            mcp=McpSettings(allowed_hosts=()),
         ) as service,
     ):
         await _name_all(stack, prefix, roots)
@@ -133,9 +136,10 @@ async def _name_all(stack: Stack, prefix: str, roots: list[VaultRoot]) -> None:
     async with opened_link_rig(agent_config(stack, prefix, roots)) as link:
         for root in roots:
             link.config = agent_config(stack, prefix, [root])
-            names = ("Copper Guild", "Copper Guilt Crew", WORDS[root.name])
+            names = ("Copper Guild", CANONICAL, *PROPOSED, WORDS[root.name])
             told = [link.told(path, "crew", *names, version=1, home=root.namespace) for path in PATHS]
             await link.feed(told)
+            await link.feed(link.command("merge", "crew", "Copper Guild", CANONICAL))
             word = WORDS[root.name]
             await link.feed(link.command("rename", "crew", word, name=f"The {word}"))
 
@@ -144,10 +148,11 @@ async def _ids(service: Service, root: VaultRoot) -> dict[str, list[str]]:
     owner = EntityNamespace.of(root.namespace)
     pipeline = Principal.pipeline(root.namespace.tenant_id)
     mine = {"term": {"namespace": owner.owner}}
-    surfaces = ("Copper Guild", WORDS[root.name])
+    surfaces = (CANONICAL, "Copper Guild", WORDS[root.name])
     return {
         "doc_id": [doc_id for (name, _), doc_id in service.ids.items() if name == root.name],
         "entity_id": [owner.name_id("crew", name_key(surface, "crew")) for surface in surfaces],
+        "alias_id": [owner.name_id("crew", name_key("Copper Guild", "crew"))],
         "proposal_id": [row.row_id async for row in service.gate.scan(pipeline, Index.PROPOSALS, mine)],
         "event_id": [row.row_id async for row in service.gate.scan(pipeline, Index.CURATION, mine)],
     }
