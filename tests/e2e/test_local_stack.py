@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -116,6 +117,7 @@ def test_foreground_stops_everything_on_interrupt(local: LocalStack) -> None:
 
 def test_interrupted_start_leaves_nothing(local: LocalStack) -> None:
     local.kafka_only()
+    local.settings["HOPLINE_JAVA_HOME"] = str(slow_java(local.data_dir.parent / "slow-jdk"))
     running = local.begin("up", "--engines-only")
     assert running.stdout is not None
     for line in running.stdout:
@@ -126,6 +128,22 @@ def test_interrupted_start_leaves_nothing(local: LocalStack) -> None:
     assert (running.returncode, err) == (130, "")
     assert "stopping what was started" in out
     assert local.run("status")[0] == 3
+
+
+def slow_java(home: Path) -> Path:
+    """A Java home whose broker takes its time: a busy machine may see "starting" and "ready" at once."""
+    real = find_java(os.environ).home / "bin" / "java"
+    java = home / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(
+        f"#!{sys.executable}\n"
+        "import os, sys, time\n"
+        "'kafka.Kafka' in sys.argv and time.sleep(30)\n"
+        f"os.execv('{real}', ['{real}', *sys.argv[1:]])\n",
+        encoding="utf-8",
+    )
+    java.chmod(0o755)
+    return home
 
 
 def test_engine_that_dies_at_start_shows_the_end_of_its_log(local: LocalStack) -> None:
