@@ -15,6 +15,7 @@ from indexers.opensearch.find import Wanted, find_all
 from indexers.opensearch.gate import Gate, GatedSearch, SearchHit
 from indexers.opensearch.rows import Index
 from indexers.opensearch.visibility import Query
+from indexers.together import together
 
 T = TypeVar("T")
 #: Columns of a row that a look-up reads.
@@ -64,13 +65,8 @@ async def rows_alike(
         async with free:
             return await _rows_of_batches(gate, namespace, label, batches)
 
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            parts = chunks(_batches(keys, label), SEARCHES_MAX)
-            running = [tasks.create_task(look_up(part)) for part in parts]
-    except ExceptionGroup as faults:
-        raise faults.exceptions[0] from None
-    return {key: rows for task in running for batch in task.result() for key, rows in batch.items()}
+    answers = await together(*map(look_up, chunks(_batches(keys, label), SEARCHES_MAX)))
+    return {key: rows for answer in answers for batch in answer for key, rows in batch.items()}
 
 
 def _query(namespace: EntityNamespace, label: str, keys: Iterable[str]) -> Query:
