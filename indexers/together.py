@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def together(*calls: Coroutine[Any, Any, T]) -> list[T]:
+async def together(*calls: Coroutine[Any, Any, T], at_once: int | None = None) -> list[T]:
     """Results in the order of the calls. The first fault cancels the others and is raised as it is, in no group.
+
+    `at_once`: so many are under way, the others wait for their turn; None: all of them.
 
     A cancellation from outside goes before any fault. A task group that is told of a fault forgets one that comes
     while the others end (Python 3.11, 3.12), and who repeats a call after each fault would then never end. So the
@@ -18,10 +20,12 @@ async def together(*calls: Coroutine[Any, Any, T]) -> list[T]:
     """
     tasks: list[asyncio.Task[T]] = []
     faults: list[Exception] = []
+    room = asyncio.Semaphore(at_once or max(len(calls), 1))
 
     async def watched(call: Coroutine[Any, Any, T]) -> T:
         try:
-            return await call
+            async with room:
+                return await call
         except Exception as fault:
             faults.append(fault)
             for task in tasks:

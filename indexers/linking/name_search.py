@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -59,13 +58,9 @@ async def rows_alike(
 
     The first failure of a request ends the others, and is raised as it is.
     """
-    free = asyncio.Semaphore(REQUESTS_MAX)
-
-    async def look_up(batches: Sequence[Sequence[str]]) -> list[dict[str, list[NameRow]]]:
-        async with free:
-            return await _rows_of_batches(gate, namespace, label, batches)
-
-    answers = await together(*map(look_up, chunks(_batches(keys, label), SEARCHES_MAX)))
+    parts = chunks(_batches(keys, label), SEARCHES_MAX)
+    requests = [_rows_of_batches(gate, namespace, label, part) for part in parts]
+    answers = await together(*requests, at_once=REQUESTS_MAX)
     return {key: rows for answer in answers for batch in answer for key, rows in batch.items()}
 
 

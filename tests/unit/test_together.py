@@ -19,6 +19,24 @@ async def test_results_come_in_the_order_of_the_calls() -> None:
     assert await together() == []
 
 
+async def test_no_more_than_so_many_are_under_way() -> None:
+    under_way: list[int] = []
+    began: list[int] = []
+
+    async def call(number: int) -> int:
+        began.append(number)
+        under_way.append(len(began))
+        await asyncio.sleep(0)
+        began.remove(number)
+        return number
+
+    assert await together(*map(call, range(20)), at_once=3) == list(range(20))
+    assert max(under_way) == 3
+    under_way.clear()
+    assert await together(*map(call, range(20))) == list(range(20))
+    assert max(under_way) == 20
+
+
 async def test_a_fault_is_raised_as_it_is_and_ends_the_others() -> None:
     ended = asyncio.Event()
 
@@ -77,4 +95,4 @@ async def test_a_call_that_never_began_is_ended_quietly() -> None:
         raise Transient("away")
 
     with pytest.raises(Transient):
-        await together(fail(), asyncio.sleep(60))
+        await together(fail(), asyncio.sleep(60), asyncio.sleep(60), at_once=1)
