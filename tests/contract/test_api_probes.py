@@ -18,7 +18,7 @@ from tests.wall_world import WallWorld, context_body, erasure_body, memory_body,
 pytestmark = [pytest.mark.engines, pytest.mark.asyncio(loop_scope="module")]
 
 #: Probes of one route: some in any case, since who is given it may be its owner; then until somebody is given it.
-LEAST_TRIES: Final = 5
+LEAST_TRIES: Final = 3
 TRIES: Final = 400
 #: Several askers at once: an answer that is mixed up with another's is a leak too.
 AT_ONCE: Final = 4
