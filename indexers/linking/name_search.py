@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -15,6 +14,7 @@ from indexers.opensearch.find import Wanted, find_all
 from indexers.opensearch.gate import Gate, GatedSearch, SearchHit
 from indexers.opensearch.rows import Index
 from indexers.opensearch.visibility import Query
+from indexers.together import together
 
 T = TypeVar("T")
 #: Columns of a row that a look-up reads.
@@ -58,19 +58,10 @@ async def rows_alike(
 
     The first failure of a request ends the others, and is raised as it is.
     """
-    free = asyncio.Semaphore(REQUESTS_MAX)
-
-    async def look_up(batches: Sequence[Sequence[str]]) -> list[dict[str, list[NameRow]]]:
-        async with free:
-            return await _rows_of_batches(gate, namespace, label, batches)
-
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            parts = chunks(_batches(keys, label), SEARCHES_MAX)
-            running = [tasks.create_task(look_up(part)) for part in parts]
-    except ExceptionGroup as faults:
-        raise faults.exceptions[0] from None
-    return {key: rows for task in running for batch in task.result() for key, rows in batch.items()}
+    parts = chunks(_batches(keys, label), SEARCHES_MAX)
+    requests = [_rows_of_batches(gate, namespace, label, part) for part in parts]
+    answers = await together(*requests, at_once=REQUESTS_MAX)
+    return {key: rows for answer in answers for batch in answer for key, rows in batch.items()}
 
 
 def _query(namespace: EntityNamespace, label: str, keys: Iterable[str]) -> Query:

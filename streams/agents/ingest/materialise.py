@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 
 from indexers.domain.identity import DocumentId
-from indexers.errors import PoisonRecord
+from indexers.errors import PoisonRecord, Transient
 from indexers.opensearch.rows import GateRow
+from indexers.together import together
 from streams.agents.ingest.decode import MemoryEvent
 from streams.agents.ingest.followed import known_hashes
 from streams.agents.ingest.memories import CarriedOut, Memories, order_of
@@ -29,6 +31,13 @@ class Materialised:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Due:
+    sight: Sight
+    event: MemoryWrite
+    former: GateRow | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Materialise:
     """`writers`: threads that wait for the disk; syncs that meet share one commit of the file system's journal."""
 
@@ -37,27 +46,36 @@ class Materialise:
     writers: Executor
 
     async def all(self, sights: Sequence[Sight], rows: Mapping[DocumentId, GateRow]) -> Materialised:
-        """Each is another document's file. Waits while a vault is away."""
+        """Each is another document's file. Waits while a vault is away: for all its writes together."""
         written = Materialised()
-        async with asyncio.TaskGroup() as tasks:
-            for sight in sights:
-                if isinstance(sight.arrival.event, MemoryWrite):
-                    former = rows.get(sight.arrival.doc_id)
-                    tasks.create_task(self._one(sight, sight.arrival.event, former, written))
+        waiting = [
+            _Due(sight=sight, event=sight.arrival.event, former=rows.get(sight.arrival.doc_id))
+            for sight in sights
+            if isinstance(sight.arrival.event, MemoryWrite)
+        ]
+
+        async def go_on() -> None:
+            faults = await together(*(self._one(due, written) for due in waiting))
+            waiting[:] = [due for due, fault in zip(waiting, faults, strict=True) if fault is not None]
+            for fault in filter(None, faults):
+                raise fault
+
+        if waiting:
+            await self.context.hold("vault", go_on)
         return written
 
-    async def _one(
-        self, sight: Sight, event: MemoryWrite, former: GateRow | None, written: Materialised
-    ) -> None:
-        place = sight.arrival.record.place
-        loop = asyncio.get_running_loop()
+    async def _one(self, due: _Due, written: Materialised) -> Transient | None:
+        """None: nothing more is to be done for it."""
+        place = due.sight.arrival.record.place
+        call = partial(self.carry_out, due.sight, due.event, due.former)
         try:
-            written.carried[place] = await self.context.hold(
-                "vault",
-                lambda: loop.run_in_executor(self.writers, lambda: self.carry_out(sight, event, former)),
-            )
+            written.carried[place] = await asyncio.get_running_loop().run_in_executor(self.writers, call)
         except PoisonRecord as error:
             written.refused[place] = error
+        except Transient as fault:
+            return fault
+        self.context.beat()
+        return None
 
     def carried(
         self, written: Materialised, sight: Sight, event: MemoryEvent, former: GateRow | None

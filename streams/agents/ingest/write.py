@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -19,6 +20,9 @@ from indexers.opensearch.rows import EventRow, Index, LinkRow
 from indexers.together import together
 from streams.agents.ingest.work import Work, by_tenant, gate_write, own_link_ids, row_writes
 from streams.batch import Poisoned
+
+#: Settled side by side: what they hold is bounded, and no request waits long for one of the client's connections.
+TENANTS_AT_ONCE: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +64,8 @@ async def write_documents(gate: Gate, works: Sequence[Work], naming: Naming) -> 
             *(
                 _settle_tenant(gate, tenant_id, members, own.get(tenant_id, []), present, naming)
                 for tenant_id, members in by_tenant(written.applied).items()
-            )
+            ),
+            at_once=TENANTS_AT_ONCE,
         )
         await _remove_links(gate, await _superseded(gate, written.applied))
     return written

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from indexers.domain.entities.reclustering import Reclustering
 from indexers.linking import similar_names
@@ -10,13 +11,17 @@ from indexers.opensearch.gate import Gate
 from indexers.together import together
 from streams.agents.link.work import LabelWork
 
+#: With a few requests each, which wait for one of the client's connections within their own timeout.
+LABELS_AT_ONCE: Final = 8
+
 
 async def recluster(gate: Gate, works: Sequence[LabelWork]) -> None:
     """Sets the works' `changes`. Places where only counts change ask for nothing.
 
     The caller has refreshed names and proposals.
     """
-    await together(*(_recluster_one(gate, work) for work in works if work.to_judge or work.curated))
+    due = [work for work in works if work.to_judge or work.curated]
+    await together(*(_recluster_one(gate, work) for work in due), at_once=LABELS_AT_ONCE)
 
 
 async def _recluster_one(gate: Gate, work: LabelWork) -> None:

@@ -12,7 +12,7 @@ from indexers.opensearch.rows import MentionRow
 from indexers.opensearch.visibility import Query
 from streams.agents.link.decode import Word
 
-#: Words settled at once: one query tells of each, with some of the engine's 1,024 clauses.
+#: Of the one query that tells of a slice; the engine takes 1,024.
 CLAUSES_MAX: Final = 500
 _CLAUSES_WITH_ROWS: Final = 5
 _CLAUSES_WITHOUT: Final = 3
@@ -44,13 +44,12 @@ def slices(words: Sequence[Word]) -> Iterator[list[Word]]:
         for word in members:
             version = word.event.version
             own = _CLAUSES_WITH_ROWS if word.event.mentions else 0 if version in told else _CLAUSES_WITHOUT
-            if not word.event.mentions:
-                told.add(version)
-            if part and clauses + own > CLAUSES_MAX:
+            if clauses + own > CLAUSES_MAX:
                 yield part
                 part, clauses = [], 0
                 told.clear()
-                own = own or _CLAUSES_WITHOUT
+            if not word.event.mentions:
+                told.add(version)
             part.append(word)
             clauses += own
     if part:
