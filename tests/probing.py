@@ -24,6 +24,8 @@ _REQUEST_ID = re.compile(r'"request_id":\s*"[^"]*"|\(request [0-9a-f-]{36}\)')
 MCP: Final = "/mcp"
 _MCP_HEADERS: Final = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
 _PARAMETER = re.compile(r"{(\w+)}")
+#: A tool's argument that is text, whatever it says: other ids in it are other text, near to other documents.
+_TEXT: Final = "query"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +92,7 @@ class Probe:
         body = self.body
         if self.route == MCP:
             arguments = body["params"]["arguments"]
-            named = {name: NOBODYS if value in ids else value for name, value in arguments.items()}
+            named = {n: NOBODYS if n != _TEXT and value in ids else value for n, value in arguments.items()}
             body = {**body, "params": {**body["params"], "arguments": named}}
         return Probe(
             method=self.method,
@@ -107,7 +109,8 @@ class Probe:
         """Ids and other values by which it names things."""
         values = set(self.path_values.values())
         if self.route == MCP:
-            values |= {value for value in self.body["params"]["arguments"].values() if isinstance(value, str)}
+            arguments = self.body["params"]["arguments"].items()
+            values |= {value for name, value in arguments if name != _TEXT and isinstance(value, str)}
         return values
 
 
