@@ -11,13 +11,13 @@ from typing import Final
 
 import structlog
 import uvicorn
-from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
 from indexers.embedders.factory import load_embedder
 from indexers.errors import ConfigurationError, Transient
 from indexers.listening import bound_socket
 from indexers.opensearch.gate import Gate
 from indexers.ports import Embedder
+from indexers.process_metrics import process_registry
 from search_api.auth import KeyRing
 from search_api.metrics import ApiMetrics
 from search_api.served import served
@@ -55,9 +55,7 @@ async def _serve(settings: ServeSettings) -> None:
     api = settings.api
     listener = bound_socket(api.host, api.port, settings="HOPLINE_API__HOST, HOPLINE_API__PORT")
     embedder = await asyncio.to_thread(load_embedder, query_embedder(settings.embedder))
-    registry = CollectorRegistry()
-    for collector in (ProcessCollector, PlatformCollector, GCCollector):
-        collector(registry=registry)
+    registry = process_registry()
     async with (
         opened(settings, embedder=embedder, metrics=ApiMetrics(registry)) as (services, gate),
         served(services, keys=keys, api=settings.api, mcp=settings.mcp) as app,

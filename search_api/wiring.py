@@ -23,6 +23,7 @@ from indexers.settings import (
     VaultRoot,
 )
 from indexers.vault.tree import VaultTree
+from indexers.watched import WatchedEmbedder
 from search_api.context.service import ContextService
 from search_api.context.settings import ContextSettings
 from search_api.documents import Documents
@@ -100,6 +101,7 @@ async def opened(
     settings: ServeSettings, *, embedder: Embedder, metrics: ApiMetrics
 ) -> AsyncIterator[tuple[Services, Gate]]:
     """The services over one client; closed at the end."""
+    embedder = WatchedEmbedder(embedder=embedder, observe=metrics.model.observe)
     gate = gate_at(
         settings.opensearch_url,
         settings.opensearch,

@@ -17,6 +17,7 @@ from indexers.errors import PoisonRecord
 from streams.batch import BatchHandler, Poisoned, Record, poison_run
 from streams.context import AgentContext
 from streams.metrics import Stage
+from streams.standing import Place
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -50,7 +51,8 @@ class Pipeline(Generic[P]):
         #: Set once the batch that was fed last is acknowledged.
         self._before = asyncio.Event()
         self._before.set()
-        self._fed = 0
+        #: Records that were fed and aren't acknowledged, in the order of feeding.
+        self._fed: dict[object, Sequence[Record]] = {}
         self._idle = asyncio.Event()
         self._idle.set()
         self._idle_since = -math.inf
@@ -62,22 +64,32 @@ class Pipeline(Generic[P]):
         """For how long nothing has been in work; for ever, before the first batch."""
         return time.perf_counter() - self._idle_since if self._idle.is_set() else 0.0
 
+    @property
+    def in_work(self) -> dict[Place, float]:
+        """Of each partition: timestamp of the oldest record that was fed and isn't acknowledged."""
+        oldest: dict[Place, float] = {}
+        for records in self._fed.values():
+            for record in records:
+                if record.timestamp > 0:
+                    oldest.setdefault((record.topic, record.partition), record.timestamp)
+        return oldest
+
     async def feed(self, records: Sequence[Record], acknowledge: Acknowledge) -> None:
         """Returns when the next batch may be prepared: where one is at a time, when this is in its second stage."""
         if self._closing:
             await asyncio.Future()  # until the agent is cancelled: nothing new is begun after SIGTERM
-        self._enter()
+        fed = self._enter(records)
         try:
             await self._slow_down()
             await self._room.acquire()
         except BaseException:
-            self._exit()
+            self._exit(fed)
             raise
         before, self._before = self._before, asyncio.Event()
         work = self._run(records, acknowledge, before=before, done=self._before)
         task = self._tasks.create_task(work, name="batch")
         self._running.add(task)
-        task.add_done_callback(self._finished)
+        task.add_done_callback(partial(self._finished, fed))
         async with self._room:
             return
 
@@ -119,9 +131,9 @@ class Pipeline(Generic[P]):
         done.set()
         self._account(records, prepare_seconds=prepared - started, commit_seconds=time.perf_counter() - turn)
 
-    def _finished(self, task: asyncio.Task[None]) -> None:
+    def _finished(self, fed: object, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
-        self._exit()
+        self._exit(fed)
 
     async def _prepare(self, records: Sequence[Record]) -> Callable[[], Awaitable[None]]:
         """The second stage, ready to be called."""
@@ -196,13 +208,15 @@ class Pipeline(Generic[P]):
             commit_seconds=round(commit_seconds, 4),
         )
 
-    def _enter(self) -> None:
-        self._fed += 1
+    def _enter(self, records: Sequence[Record]) -> object:
+        fed = object()
+        self._fed[fed] = records
         self._idle.clear()
         self._context.liveness.begin()
+        return fed
 
-    def _exit(self) -> None:
-        self._fed -= 1
+    def _exit(self, fed: object) -> None:
+        del self._fed[fed]
         self._context.liveness.end()
         if not self._fed:
             self._idle_since = time.perf_counter()

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from indexers.errors import ConfigurationError, HoplineError, Transient
 from indexers.opensearch.open import gate_at
+from indexers.process_metrics import process_registry
 from indexers.settings import IndexingSettings, OpenSearchSettings, VaultRoot
 from indexers.vault.local import LocalVaultFiles
 from indexers.vault.roots import chosen_roots, require_distinct
@@ -91,7 +92,7 @@ async def watch(config: WatcherConfig, *, stop: asyncio.Event) -> None:
     """Watch every root until `stop` is set."""
     roots = config.roots if config.memories is not None else config.chosen(None)
     names = [root.name for root in roots] + ([] if config.memories is None else [TREE_NAME])
-    metrics = WatcherMetrics(CollectorRegistry())
+    metrics = WatcherMetrics(process_registry())
     lives = {name: Liveness(limit_seconds=STUCK_SECONDS) for name in names}
     for liveness in lives.values():
         liveness.waiting(1)  # its loop always has something to do: come round again

@@ -144,6 +144,8 @@ class IngestHandler:
         fingerprint = self.planner.versions.fingerprint
         told = told_of(written, planned.overtaken)
         ungated = await hold("opensearch", lambda: write_gate_rows(self.gate, written, fingerprint, told))
+        occurred = [work.arrival.event.occurred_at for work in written.applied]
+        self.context.metrics.findable("keyword", occurred)
         return len(written.stale), [*written.rejected, *ungated]
 
     def _texts(self, planned: Planned) -> VaultTexts:
