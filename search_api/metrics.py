@@ -23,6 +23,7 @@ class ApiMetrics:
         self._of_requests()
         self._of_identity()
         self._of_memories()
+        self._of_erasures()
         self._of_searches()
         self._of_hits()
         self._of_contexts()
@@ -80,6 +81,19 @@ class ApiMetrics:
             "failed), late (the time was over).",
             ["until", "outcome"],
             buckets=_SECONDS,
+            registry=self.registry,
+        )
+
+    def _of_erasures(self) -> None:
+        """Over all tenants, as this process last looked: each process shows the same."""
+        self.erasures_pending = Gauge(
+            "hopline_erasures_pending",
+            "Erasures of all tenants that were accepted and have no receipt yet; each process shows all of them.",
+            registry=self.registry,
+        )
+        self.erasure_oldest = Gauge(
+            "hopline_erasure_oldest_pending_seconds",
+            "Time since the oldest of them was asked for; 0: there is none.",
             registry=self.registry,
         )
 

@@ -77,8 +77,10 @@ async def _serve(settings: ServeSettings) -> None:
         log.info("api.listening", host=host, port=port, model=embedder.model_id)
         async with asyncio.TaskGroup() as group:
             preparing = group.create_task(_prepare(gate, embedder, server))
+            following = group.create_task(services.open_erasures.run())
             await server.serve(sockets=[listener])
             preparing.cancel()
+            following.cancel()
     failure = None if preparing.cancelled() else preparing.result()
     if failure is not None:
         raise failure

@@ -18,6 +18,7 @@ from search_api.entities.curating import Curation
 from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
 from search_api.entities.walking import Walks
+from search_api.erasure.following import OpenErasures
 from search_api.erasure.service import Erasures
 from search_api.identity.audit import Audit
 from search_api.identity.wiring import IdentityParts
@@ -68,6 +69,7 @@ class Services:
     curation: Curation
     labelling: Labelling
     erasures: Erasures
+    open_erasures: OpenErasures
     quotas: Quotas
     memories: Memories
     identity: IdentityParts

@@ -33,6 +33,7 @@ from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
 from search_api.entities.walking import Walks
 from search_api.erasure.files import FileCount
+from search_api.erasure.following import OpenErasures
 from search_api.erasure.receipt import KEY_LABEL
 from search_api.erasure.service import Erasures
 from search_api.identity.secret import SECRET_FILE, InstallationSecret
@@ -168,6 +169,16 @@ def _services(
         content_max_chars=settings.api.memory_max_chars,
         metrics=metrics,
     )
+    erasures = Erasures(
+        gate=gate,
+        producer=producer,
+        topics=topics,
+        clock=clock,
+        files=FileCount(held.vaults),
+        key=held.secret.derive(KEY_LABEL),
+        audit=held.identity.audit,
+        quotas=quotas,
+    )
     return Services(
         search=service,
         context=ContextService(
@@ -187,16 +198,8 @@ def _services(
         walks=Walks(gate),
         curation=Curation(gate, producer, topics, clock),
         labelling=Labelling(gate, producer, topics, model_id=identify_extractor(settings.extractor)),
-        erasures=Erasures(
-            gate=gate,
-            producer=producer,
-            topics=topics,
-            clock=clock,
-            files=FileCount(held.vaults),
-            key=held.secret.derive(KEY_LABEL),
-            audit=held.identity.audit,
-            quotas=quotas,
-        ),
+        erasures=erasures,
+        open_erasures=OpenErasures(gate=gate, erasures=erasures, metrics=metrics),
         identity=held.identity,
         quotas=quotas,
         memories=memories,

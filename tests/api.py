@@ -42,6 +42,7 @@ from search_api.keys import store_key
 from search_api.mcp.settings import McpSettings
 from search_api.metrics import ApiMetrics
 from search_api.served import served
+from search_api.services import Services
 from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
 from search_api.wiring import ServeSettings, opened
 from streams.settings import KafkaSettings
@@ -86,6 +87,7 @@ class Service:
     http: httpx2.AsyncClient
     metrics: ApiMetrics
     app: ASGIApp
+    services: Services
     ids: dict[tuple[str, str], str] = field(default_factory=dict)
 
     async def post(self, who: Principal, body: Any) -> httpx2.Response:
@@ -170,7 +172,7 @@ async def running_service(
                 ) as app,
                 httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://hopline") as http,
             ):
-                service = Service(gate=gate, http=http, metrics=metrics, app=app)
+                service = Service(gate=gate, http=http, metrics=metrics, app=app, services=services)
                 await service.index(*vaults)
                 yield service
         finally:

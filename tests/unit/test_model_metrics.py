@@ -20,7 +20,7 @@ def test_each_answered_call_of_an_embedder_is_told_of() -> None:
     watched = WatchedEmbedder(embedder=plain, observe=told.append)
     passages = watched.embed_passages(["payouts run at six", "retries are safe"])
     watched.embed_query("when do payouts run")
-    with pytest.raises(ValueError, match="empty|blank"):
+    with pytest.raises(ValueError, match="blank"):
         watched.embed_passages([" "])
     assert passages.shape == (2, plain.dimension)
     assert [(fact.model, fact.texts) for fact in told] == [("embedder", 2), ("embedder", 1)]

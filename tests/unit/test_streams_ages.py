@@ -1,4 +1,4 @@
-"""How late a group is, in seconds: from its own records where they are in work, else from what was seen of the topic."""
+"""How late a group is, in seconds: from its records where they are in work, else from what was seen of the topic."""
 
 from __future__ import annotations
 
