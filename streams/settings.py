@@ -90,3 +90,19 @@ class WatcherSettings(Section):
     )
     http_host: str = Field("127.0.0.1", description="Where /metrics, /livez, /readyz listen.")
     http_port: int = Field(0, ge=0, le=65_535, description="0: any free port.")
+
+
+class VerifierSettings(Section):
+    """`hopline verify --every`."""
+
+    settle_seconds: float = Field(
+        30.0,
+        ge=0,
+        description="What a run finds is looked at again after so long, and counts if it is still there: until then it "
+        "may be work under way.",
+    )
+    liveness_seconds: float = Field(
+        600.0, gt=0, description="A run that gets no further for this long: /livez fails."
+    )
+    http_host: str = Field("127.0.0.1", description="Where /metrics, /livez, /readyz listen.")
+    http_port: int = Field(0, ge=0, le=65_535, description="0: any free port.")

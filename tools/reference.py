@@ -101,11 +101,13 @@ def metrics_page() -> str:
 def registries() -> dict[str, CollectorRegistry]:
     from search_api.metrics import ApiMetrics
     from streams.metrics import StreamMetrics
+    from streams.verifier.metrics import VerifyMetrics
     from streams.watcher.metrics import WatcherMetrics
 
-    found = {title: CollectorRegistry() for title in ("Agents", "Watcher", "Query service")}
+    found = {title: CollectorRegistry() for title in ("Agents", "Watcher", "Verifier", "Query service")}
     StreamMetrics(found["Agents"], agent="ingest")
     WatcherMetrics(found["Watcher"])
+    VerifyMetrics(found["Verifier"])
     ApiMetrics(found["Query service"])
     return found
 
