@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from streams.batch import BatchSizes, Poisoned, Record
 from streams.dlq import DeadLetters
@@ -16,6 +18,15 @@ from streams.settings import AgentSettings, KafkaSettings
 from streams.topics import Topics
 
 T = TypeVar("T")
+#: What came of the batch whose task this is. Several are in work at once, so no field of the context can hold it.
+_noted: Final[ContextVar[Counter[str] | None]] = ContextVar("noted", default=None)
+
+
+def begin_notes() -> Counter[str]:
+    """From here on, what is noted in this task is noted there."""
+    noted = Counter[str]()
+    _noted.set(noted)
+    return noted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +90,12 @@ class AgentContext:
         for told in self.after_park if poisoned else ():
             await told(poisoned)
         self._parked.update(p.record.place for p in poisoned)
+
+    def note(self, **outcomes: int) -> None:
+        """How many of what came of the batch, for its line in the log: numbers, never a name or a text."""
+        noted = _noted.get()
+        if noted is not None:
+            noted.update(outcomes)
 
     def beat(self) -> None:
         """Part of a long batch is done: the worker is alive."""

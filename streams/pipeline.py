@@ -7,15 +7,16 @@ import math
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, Generic, NoReturn, TypeVar
 
 import structlog
 
 from indexers.errors import PoisonRecord
-from streams.batch import BatchHandler, Poisoned, Record, poison_run
-from streams.context import AgentContext
+from streams.batch import BatchHandler, Poisoned, Record, offsets_of, poison_run
+from streams.context import AgentContext, begin_notes
+from streams.events import new_event_id
 from streams.metrics import Stage
 from streams.standing import Place
 
@@ -120,6 +121,9 @@ class Pipeline(Generic[P]):
         done: asyncio.Event,
     ) -> None:
         """One batch. `before`: the one before is acknowledged; `done`: this one is. Given up, it never is."""
+        # In every line that is logged on the way: this task is the batch's own.
+        structlog.contextvars.bind_contextvars(agent=self._context.spec.name, batch=new_event_id())
+        noted = begin_notes()
         started = time.perf_counter()
         finish = await self._guarded(self._prepare(records))
         prepared = time.perf_counter()
@@ -129,7 +133,8 @@ class Pipeline(Generic[P]):
         await self._guarded(finish())
         await self._guarded(acknowledge())
         done.set()
-        self._account(records, prepare_seconds=prepared - started, commit_seconds=time.perf_counter() - turn)
+        times = {"prepare": prepared - started, "wait": turn - prepared, "commit": time.perf_counter() - turn}
+        self._account(records, times, noted)
 
     def _finished(self, fed: object, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
@@ -188,7 +193,9 @@ class Pipeline(Generic[P]):
             )
             await self._context.holder.pause("poison_run", settings.poison_pause_seconds)
 
-    def _account(self, records: Sequence[Record], *, prepare_seconds: float, commit_seconds: float) -> None:
+    def _account(
+        self, records: Sequence[Record], times: Mapping[str, float], outcomes: Mapping[str, int]
+    ) -> None:
         metrics = self._context.metrics
         parked = self._context.forget_parked(records)
         self._poison_run = poison_run(self._poison_run, records=len(records), parked=parked)
@@ -200,12 +207,12 @@ class Pipeline(Generic[P]):
             metrics.newest_event.labels(topic=topic).set(max(r.timestamp for r in own))
         _log.info(
             "batch.committed",
-            agent=self._context.spec.name,
+            offsets=offsets_of(records),
             records=len(records),
             parked=parked,
             bytes=sum(r.size for r in records),
-            prepare_seconds=round(prepare_seconds, 4),
-            commit_seconds=round(commit_seconds, 4),
+            **{f"{stage}_seconds": round(seconds, 4) for stage, seconds in times.items()},
+            outcomes={name: count for name, count in outcomes.items() if count},
         )
 
     def _enter(self, records: Sequence[Record]) -> object:

@@ -100,6 +100,9 @@ class EmbedHandler:
         refused = {one.record.place for one in rejected}
         done = [word for word in prepared.done if word.record.place not in refused]
         self.context.metrics.findable("vector", [word.event.occurred_at for word in done])
+        self.context.note(
+            documents=len(prepared.embedded), deleted=len(prepared.deletions), older=prepared.outdated
+        )
 
     async def _texts(self, words: Sequence[Word]) -> tuple[list[Texts], list[Poisoned]]:
         texts: list[Texts] = []
@@ -140,6 +143,7 @@ class EmbedHandler:
         embeddings = self.context.metrics.embeddings
         embeddings.labels(outcome="computed").inc(len(computed))
         embeddings.labels(outcome="reused").inc(len(keys) - len(computed))
+        self.context.note(computed=len(computed), reused=len(keys) - len(computed))
         return known | computed, refused
 
     async def _known(self, keys: Sequence[VectorKey]) -> dict[VectorKey, Vector]:

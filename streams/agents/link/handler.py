@@ -201,6 +201,13 @@ class LinkHandler:
         for outcome in ("created", "joined", "removed"):
             metrics.link_names.labels(outcome=outcome).inc(sum(getattr(t.settled, outcome) for t in tallies))
         metrics.findable("entity", {k: v for tally in tallies for k, v in tally.findable().items()}.values())
+        self.context.note(
+            words=sum(len(t.current) for t in tallies),
+            commands=len(commands),
+            edges=sum(t.written for t in tallies),
+            removed_edges=sum(t.removed for t in tallies),
+            older=prepared.outdated + sum(t.older for t in tallies),
+        )
         metrics.link_proposals.inc(sum(t.settled.proposed for t in tallies))
         for command in commands:
             metrics.link_commands.labels(kind=command.event.kind).inc()
