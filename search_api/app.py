@@ -68,7 +68,10 @@ def create_app(
     app = Boundary(app, metrics=metrics)
     app = Authenticate(app, authenticator=authenticator, metrics=metrics)
     return RequestEdge(
-        app, metrics=metrics, on_denied=lambda scope, route: record_denied(services.audit, scope, route)
+        app,
+        metrics=metrics,
+        on_denied=lambda scope, route: record_denied(services.audit, scope, route),
+        tracing=services.tracing,
     )
 
 

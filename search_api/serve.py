@@ -6,7 +6,8 @@ import asyncio
 import gc
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Final
 
 import structlog
@@ -22,6 +23,7 @@ from search_api.auth import KeyRing
 from search_api.metrics import ApiMetrics
 from search_api.served import served
 from search_api.wiring import ServeSettings, opened, query_embedder
+from streams.tracing import Tracing, open_tracing
 
 log = structlog.get_logger()
 
@@ -55,9 +57,10 @@ async def _serve(settings: ServeSettings) -> None:
     api = settings.api
     listener = bound_socket(api.host, api.port, settings="HOPLINE_API__HOST, HOPLINE_API__PORT")
     embedder = await asyncio.to_thread(load_embedder, query_embedder(settings.embedder))
-    registry = process_registry()
+    metrics, tracing = ApiMetrics(process_registry()), open_tracing(settings.tracing, service="hopline-query")
     async with (
-        opened(settings, embedder=embedder, metrics=ApiMetrics(registry)) as (services, gate),
+        _closing(tracing),
+        opened(settings, embedder=embedder, metrics=metrics, tracing=tracing) as (services, gate),
         served(services, keys=keys, api=settings.api, mcp=settings.mcp) as app,
     ):
         server = uvicorn.Server(
@@ -85,6 +88,15 @@ async def _serve(settings: ServeSettings) -> None:
     if failure is not None:
         raise failure
     log.info("api.stopped")
+
+
+@asynccontextmanager
+async def _closing(tracing: Tracing) -> AsyncIterator[None]:
+    """Behind all that may still end a span."""
+    try:
+        yield
+    finally:
+        tracing.close()
 
 
 def _spare_the_collector() -> None:

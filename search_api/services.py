@@ -27,6 +27,7 @@ from search_api.metrics import ApiMetrics
 from search_api.quotas import Quotas
 from search_api.retrieval.service import SearchService
 from search_api.settings import SearchSettings
+from streams.tracing import OFF, Tracing
 
 _READY_SECONDS: Final = 3.0
 #: Owns nothing: what it asks for matches no row.
@@ -76,6 +77,7 @@ class Services:
     readiness: Readiness
     settings: SearchSettings
     metrics: ApiMetrics
+    tracing: Tracing = OFF
 
     @property
     def audit(self) -> Audit:

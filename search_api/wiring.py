@@ -51,8 +51,9 @@ from search_api.retrieval.service import SearchService
 from search_api.services import Readiness, Services
 from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
 from streams.producer import EventProducer
-from streams.settings import KafkaSettings
+from streams.settings import KafkaSettings, TracingSettings
 from streams.topics import Topics
+from streams.tracing import OFF, Tracing
 from streams.versions import VersionClock
 
 #: Vectors of queries take milliseconds on one core; more threads would only wait for each other.
@@ -84,6 +85,7 @@ class ServeSettings:
     #: Vaults of the namespaces without a root of their own; None: there are none.
     memories: Path | None = None
     mcp: McpSettings = field(default_factory=McpSettings)
+    tracing: TracingSettings = field(default_factory=TracingSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +97,12 @@ class _Held:
     identity: IdentityParts
     secret: InstallationSecret
     vaults: VaultTree
+    tracing: Tracing
 
 
 @asynccontextmanager
 async def opened(
-    settings: ServeSettings, *, embedder: Embedder, metrics: ApiMetrics
+    settings: ServeSettings, *, embedder: Embedder, metrics: ApiMetrics, tracing: Tracing = OFF
 ) -> AsyncIterator[tuple[Services, Gate]]:
     """The services over one client; closed at the end."""
     embedder = WatchedEmbedder(embedder=embedder, observe=metrics.model.observe)
@@ -110,7 +113,7 @@ async def opened(
         retry=RetryPolicy.once(),
         observe=metrics.store.observe,
     )
-    producer = EventProducer(settings.kafka, settings.kafka_servers)
+    producer = EventProducer(settings.kafka, settings.kafka_servers, tracing=tracing)
     secret = settings.secret or InstallationSecret.ensure(settings.keys_file.with_name(SECRET_FILE))
     with (
         ThreadPoolExecutor(_MODEL_THREADS, thread_name_prefix="query-model") as model_threads,
@@ -128,7 +131,12 @@ async def opened(
                 ttl_seconds=settings.api.key_cache_seconds,
             ) as identity:
                 held = _Held(
-                    model=model_threads, files=file_threads, identity=identity, secret=secret, vaults=vaults
+                    model=model_threads,
+                    files=file_threads,
+                    identity=identity,
+                    secret=secret,
+                    vaults=vaults,
+                    tracing=tracing,
                 )
                 yield _services(settings, gate, producer, embedder, library, held, metrics), gate
         finally:
@@ -206,6 +214,7 @@ def _services(
         readiness=Readiness(gate, embedder),
         settings=settings.search,
         metrics=metrics,
+        tracing=held.tracing,
     )
 
 

@@ -24,7 +24,10 @@ E = TypeVar("E", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One Kafka record as raw bytes. `timestamp`: seconds since 1970, as the broker keeps it."""
+    """One Kafka record as raw bytes. `timestamp`: seconds since 1970, as the broker keeps it.
+
+    `trace`: what led to it (`streams.tracing.HEADER`), where its sender traces.
+    """
 
     topic: str
     partition: int
@@ -32,6 +35,7 @@ class Record:
     key: bytes | None
     value: bytes | None
     timestamp: float
+    trace: str | None = None
 
     @property
     def size(self) -> int:

@@ -14,8 +14,9 @@ from streams.health import Liveness
 from streams.hold import Holder
 from streams.metrics import Dependency, StreamMetrics
 from streams.producer import EventProducer, OutgoingRecord
-from streams.settings import AgentSettings, KafkaSettings
+from streams.settings import AgentSettings, KafkaSettings, TracingSettings
 from streams.topics import Topics
+from streams.tracing import OFF, Tracing
 
 T = TypeVar("T")
 #: What came of the batch whose task this is. Several are in work at once, so no field of the context can hold it.
@@ -47,6 +48,7 @@ class AgentSpec:
     reads: tuple[str, ...] = ()
     preparing: int = 1
     first_records: int | None = None
+    tracing: TracingSettings = field(default_factory=TracingSettings)
 
     @property
     def batch_sizes(self) -> BatchSizes:
@@ -72,6 +74,7 @@ class AgentContext:
     producer: EventProducer
     letters: DeadLetters
     holder: Holder
+    tracing: Tracing = OFF
     #: Called once dead letters are confirmed.
     after_park: list[Callable[[Sequence[Poisoned]], Awaitable[None]]] = field(default_factory=list)
     _parked: set[tuple[str, int, int]] = field(default_factory=set)

@@ -121,9 +121,23 @@ class Pipeline(Generic[P]):
         done: asyncio.Event,
     ) -> None:
         """One batch. `before`: the one before is acknowledged; `done`: this one is. Given up, it never is."""
+        name, batch = self._context.spec.name, new_event_id()
+        led = [record.trace for record in records if record.trace is not None]
         # In every line that is logged on the way: this task is the batch's own.
-        structlog.contextvars.bind_contextvars(agent=self._context.spec.name, batch=new_event_id())
-        noted = begin_notes()
+        structlog.contextvars.bind_contextvars(agent=name, batch=batch)
+        with self._context.tracing.span(f"{name} batch", kind="consumer", before=led) as span:
+            if span.trace_id is not None:
+                structlog.contextvars.bind_contextvars(trace_id=span.trace_id)
+            noted = begin_notes()
+            times = await self._stages(records, acknowledge, before)
+            done.set()
+            self._account(records, times, noted)
+            span.tell(batch=batch, records=len(records), **noted)
+
+    async def _stages(
+        self, records: Sequence[Record], acknowledge: Acknowledge, before: asyncio.Event
+    ) -> dict[str, float]:
+        """Seconds of each."""
         started = time.perf_counter()
         finish = await self._guarded(self._prepare(records))
         prepared = time.perf_counter()
@@ -132,9 +146,7 @@ class Pipeline(Generic[P]):
         turn = time.perf_counter()
         await self._guarded(finish())
         await self._guarded(acknowledge())
-        done.set()
-        times = {"prepare": prepared - started, "wait": turn - prepared, "commit": time.perf_counter() - turn}
-        self._account(records, times, noted)
+        return {"prepare": prepared - started, "wait": turn - prepared, "commit": time.perf_counter() - turn}
 
     def _finished(self, fed: object, task: asyncio.Task[None]) -> None:
         self._running.discard(task)

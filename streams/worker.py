@@ -26,6 +26,7 @@ from streams.metrics import StreamMetrics
 from streams.pipeline import Pipeline, leave
 from streams.producer import EventProducer
 from streams.standing import Standing
+from streams.tracing import open_tracing
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -92,10 +93,17 @@ async def _worker(spec: AgentSpec, stopping: Stopping) -> AsyncIterator[Worker]:
         live=liveness.verdict,
         ready=readiness.verdict,
     )
-    producer = EventProducer(spec.kafka, spec.servers)
+    tracing = open_tracing(spec.tracing, service=f"hopline-{spec.name}")
+    producer = EventProducer(spec.kafka, spec.servers, tracing=tracing)
     letters = DeadLetters(producer, spec.topics.dead_letters, agent=spec.name, metrics=metrics)
     context = AgentContext(
-        spec=spec, metrics=metrics, liveness=liveness, producer=producer, letters=letters, holder=holder
+        spec=spec,
+        metrics=metrics,
+        liveness=liveness,
+        producer=producer,
+        letters=letters,
+        holder=holder,
+        tracing=tracing,
     )
     async with health as port:
         _log.info("worker.started", agent=spec.name, http_port=port)
@@ -104,6 +112,7 @@ async def _worker(spec: AgentSpec, stopping: Stopping) -> AsyncIterator[Worker]:
         finally:
             with contextlib.suppress(Transient):
                 await producer.stop()
+            tracing.close()
 
 
 class Worker:

@@ -46,6 +46,7 @@ from search_api.services import Services
 from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
 from search_api.wiring import ServeSettings, opened
 from streams.settings import KafkaSettings
+from streams.tracing import OFF, Tracing
 
 T = TypeVar("T")
 #: Nothing listens there: for what needs no broker.
@@ -135,6 +136,7 @@ async def running_service(
     kafka_servers: str = NO_BROKER,
     memories: Path | None = None,
     keep: bool = False,
+    tracing: Tracing = OFF,
 ) -> AsyncIterator[Service]:
     """Indices of a prefix of its own, dropped afterwards unless they are another's (`keep`)."""
     keys_file = folder / "keys.json"
@@ -160,7 +162,7 @@ async def running_service(
         memories=memories,
     )
     metrics = ApiMetrics(CollectorRegistry())
-    async with opened(settings, embedder=embedder(), metrics=metrics) as (services, gate):
+    async with opened(settings, embedder=embedder(), metrics=metrics, tracing=tracing) as (services, gate):
         model = embedder()
         await gate.ensure_indices(
             dimension=model.dimension, pair_id=model.pair_id, cosine_floor=model.cosine_floor
