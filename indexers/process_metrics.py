@@ -17,7 +17,7 @@ from indexers.version import VERSION
 def process_registry() -> CollectorRegistry:
     """A registry with what the interpreter and the system tell of a process. Made once, in `main()`."""
     # When each series began, as a series of its own: half as many again, which nothing here asks for.
-    disable_created_metrics()
+    disable_created_metrics()  # type: ignore[no-untyped-call]
     registry = CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)

@@ -116,7 +116,8 @@ class RequestEdge:
             self._on_denied(scope, route)
         principal: Principal | None = state.get("principal")
         asker = {} if principal is None else {"tenant": principal.tenant_id, "agent": principal.agent_id}
-        span.tell(f"{scope['method']} {route}", status=status, request_id=state["request_id"], **asker)
+        facts = {"route": route, "status": status, "request_id": state["request_id"], **asker}
+        span.tell(facts, name=f"{scope['method']} {route}")
         log.info(
             "request.answered",
             route=route,

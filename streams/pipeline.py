@@ -132,7 +132,7 @@ class Pipeline(Generic[P]):
             times = await self._stages(records, acknowledge, before)
             done.set()
             self._account(records, times, noted)
-            span.tell(batch=batch, records=len(records), **noted)
+            span.tell({"batch": batch, "records": len(records), **noted})
 
     async def _stages(
         self, records: Sequence[Record], acknowledge: Acknowledge, before: asyncio.Event

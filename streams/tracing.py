@@ -6,7 +6,7 @@ never the text of a memory or a query.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final, Literal, Protocol
 
@@ -26,8 +26,8 @@ class Span(Protocol):
     @property
     def trace_id(self) -> str | None: ...
 
-    def tell(self, name: str | None = None, **attributes: str | float) -> None:
-        """What is known by now: a better name, ids and numbers (`batch_records` becomes `hopline.batch_records`)."""
+    def tell(self, facts: Mapping[str, str | float], *, name: str | None = None) -> None:
+        """What is known by now: ids and numbers (`records` becomes `hopline.records`), and a better name."""
         ...
 
 
@@ -56,7 +56,7 @@ class _NoSpan:
     def trace_id(self) -> str | None:
         return None
 
-    def tell(self, name: str | None = None, **attributes: str | float) -> None:
+    def tell(self, facts: Mapping[str, str | float], *, name: str | None = None) -> None:
         """Nobody listens."""
 
 
@@ -92,9 +92,12 @@ def open_tracing(settings: TracingSettings, *, service: str) -> Tracing:
     return exporting(settings.endpoint, ratio=settings.sample_ratio, service=service)
 
 
-def header_of(headers: Iterable[tuple[str, bytes | None]] | None) -> str | None:
+def header_of(
+    headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | None] | None,
+) -> str | None:
     """HEADER of a Kafka record, as text."""
-    for name, value in headers or ():
+    pairs = headers.items() if isinstance(headers, Mapping) else headers or ()
+    for name, value in pairs:
         if name == HEADER and value is not None:
             return value.decode("latin-1")
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 from urllib.parse import urlsplit
@@ -43,10 +43,10 @@ class OtelSpan:
     def trace_id(self) -> str | None:
         return trace.format_trace_id(self._span.get_span_context().trace_id)
 
-    def tell(self, name: str | None = None, **attributes: str | float) -> None:
+    def tell(self, facts: Mapping[str, str | float], *, name: str | None = None) -> None:
         if name is not None:
             self._span.update_name(name)
-        self._span.set_attributes({f"hopline.{key}": value for key, value in attributes.items()})
+        self._span.set_attributes({f"hopline.{key}": value for key, value in facts.items()})
 
 
 class OtelTracing:

@@ -115,7 +115,8 @@ def registries() -> dict[str, CollectorRegistry]:
 def metric_rows(registry: CollectorRegistry) -> list[tuple[str, str, tuple[str, ...], str]]:
     """Name, type, labels and help text of each metric, by name."""
     rows = []
-    for collector in registry._collector_to_names:  # noqa: SLF001 - the library offers no other way
+    collectors: list[Any] = list(registry._collector_to_names)  # noqa: SLF001 - the library offers no other way
+    for collector in collectors:
         labels = getattr(collector, "_labelnames", ())
         for family in collector.describe():
             name = family.name + ("_total" if family.type == "counter" else "")

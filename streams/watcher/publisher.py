@@ -30,5 +30,5 @@ class ChangePublisher:
         ]
         if records:
             with self.tracing.span("file changes", kind="producer") as span:
-                span.tell(records=len(records))
+                span.tell({"records": len(records)})
                 await self.retry.call(lambda: self.producer.send_all(records))

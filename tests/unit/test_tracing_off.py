@@ -27,7 +27,7 @@ def test_without_an_endpoint_they_are_off(endpoint: str | None) -> None:
     tracing = open_tracing(TracingSettings(endpoint=endpoint), service="test")
     assert tracing is OFF
     with tracing.span("a batch", kind="consumer", before=["00-" + "a" * 32 + "-" + "b" * 16 + "-01"]) as span:
-        span.tell("another name", records=1)
+        span.tell({"records": 1}, name="another name")
         assert (span.trace_id, tracing.headers()) == (None, [])
 
 
@@ -40,19 +40,19 @@ def test_an_endpoint_without_the_extra_says_what_to_install(monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("headers", "found"),
     [
-        pytest.param((("other", b"x"), ("traceparent", b"00-1-2-01")), "00-1-2-01", id="there"),
-        pytest.param((("traceparent", None),), None, id="empty"),
-        pytest.param((("traceparent", b"\xff"),), "\u00ff", id="no text"),
-        pytest.param((), None, id="none"),
+        pytest.param([("other", b"x"), ("traceparent", b"00-1-2-01")], "00-1-2-01", id="there"),
+        pytest.param([("traceparent", b"\xff")], "\u00ff", id="no text"),
+        pytest.param({"traceparent": b"00-1-2-01"}, "00-1-2-01", id="a mapping"),
+        pytest.param([], None, id="none"),
         pytest.param(None, None, id="no headers"),
     ],
 )
 def test_the_header_of_a_record(
-    headers: tuple[tuple[str, bytes | None], ...] | None, found: str | None
+    headers: list[tuple[str, bytes]] | dict[str, bytes] | None, found: str | None
 ) -> None:
     assert header_of(headers) == found
     # As Faust hands them on.
     message = ConsumerMessage(
         "t", 0, 0, timestamp=0.0, timestamp_type=0, headers=headers, key=b"", value=b"", checksum=b"", tp=None
-    )  # fmt: skip
+    )
     assert header_of(message.headers) == found
