@@ -41,7 +41,7 @@ from search_api.context.settings import ContextSettings
 from search_api.identity.settings import OidcSettings
 from search_api.mcp.settings import McpSettings
 from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
-from streams.settings import AgentSettings, KafkaSettings, WatcherSettings
+from streams.settings import AgentSettings, KafkaSettings, TracingSettings, VerifierSettings, WatcherSettings
 
 ENV_PREFIX = "HOPLINE_"
 #: Read by the process itself, before or beside the settings.
@@ -116,6 +116,8 @@ class Settings(BaseSettings):
     extract: AgentSettings = AgentSettings(batch_records=32, niceness=10)
     link: AgentSettings = AgentSettings(batch_records=1_000, batch_seconds=0.5)
     watcher: WatcherSettings = WatcherSettings()
+    verifier: VerifierSettings = VerifierSettings()
+    tracing: TracingSettings = TracingSettings()
     api: ApiSettings = ApiSettings()
     limits: LimitsSettings = LimitsSettings()
     oidc: OidcSettings = OidcSettings()

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from indexers.errors import Transient
+from indexers.version import VERSION
 from search_api.auth import KeyRing
 from search_api.direct import DirectSearch
 from search_api.edge import Authenticate, RequestEdge
@@ -34,7 +35,6 @@ from search_api.routes import (
 )
 from search_api.services import Services
 from search_api.settings import ApiSettings
-from search_api.version import VERSION
 
 if TYPE_CHECKING:
     from search_api.mcp.endpoint import McpEndpoint
@@ -68,7 +68,10 @@ def create_app(
     app = Boundary(app, metrics=metrics)
     app = Authenticate(app, authenticator=authenticator, metrics=metrics)
     return RequestEdge(
-        app, metrics=metrics, on_denied=lambda scope, route: record_denied(services.audit, scope, route)
+        app,
+        metrics=metrics,
+        on_denied=lambda scope, route: record_denied(services.audit, scope, route),
+        tracing=services.tracing,
     )
 
 

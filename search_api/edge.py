@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Final
 from uuid import uuid4
 
@@ -20,6 +21,7 @@ from search_api.identity.authenticator import Authenticator
 from search_api.identity.refusals import Reason, Refused
 from search_api.metrics import ApiMetrics
 from search_api.problems import MEDIA_TYPE, REQUEST_ID_HEADER, Problem, store_away
+from streams.tracing import HEADER, OFF, Span, Tracing
 
 log = structlog.get_logger()
 
@@ -31,6 +33,8 @@ WITHIN_MCP: Final = "within_mcp"
 LOG_FIELDS: Final = "log_fields"
 #: Key of the scope's state: what the audit log says of a request that is refused, unless with a plain 403.
 DENIED: Final = "denied"
+#: Key of the scope's state: headers that carry the request's trace on, none where traces are off.
+TRACE: Final = "trace"
 #: Told of the route's pattern.
 OnDenied = Callable[[Scope, str], None]
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
@@ -55,12 +59,20 @@ async def send_problem(send: Send, problem: Problem, request_id: str) -> None:
 
 
 class RequestEdge:
-    """Request id, one log line and one observation a request; a bug becomes a 500 without its text."""
+    """Request id, one log line, one observation and one span a request; a bug becomes a 500 without its text."""
 
-    def __init__(self, app: ASGIApp, *, metrics: ApiMetrics, on_denied: OnDenied = tell_nobody) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        metrics: ApiMetrics,
+        on_denied: OnDenied = tell_nobody,
+        tracing: Tracing = OFF,
+    ) -> None:
         self._app = app
         self._metrics = metrics
         self._on_denied = on_denied
+        self._tracing = tracing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -71,21 +83,30 @@ class RequestEdge:
         state |= {"request_id": request_id, LOG_FIELDS: {}}
         answer = _Answer(send, request_id)
         start = time.perf_counter()
-        with self._metrics.requests_in_flight.track_inprogress():
+        with self._metrics.requests_in_flight.track_inprogress(), self._span(scope) as span:
+            state[TRACE] = {name: value.decode() for name, value in self._tracing.headers()}
             try:
                 await self._app(scope, receive, answer.send)
             except Exception:
                 log.exception("request.failed", request_id=request_id, route=_route(scope))
                 await self._internal_error(answer, request_id)
             finally:
-                self._account(scope, answer.status, time.perf_counter() - start)
+                self._account(scope, answer.status, time.perf_counter() - start, span)
+
+    def _span(self, scope: Scope) -> AbstractContextManager[Span]:
+        """Continues the caller's trace. Probes and scrapes are none of a memory's way."""
+        if scope["path"] in OPEN_PATHS:
+            return OFF.span(scope["path"], kind="server")
+        led = header(scope, HEADER.encode())
+        before = [] if led is None else [led.decode("latin-1")]
+        return self._tracing.span(scope["method"], kind="server", before=before)
 
     async def _internal_error(self, answer: _Answer, request_id: str) -> None:
         if answer.status == 0:
             detail = "The service met a fault of its own; its log has it under this request id."
             await send_problem(answer.send, Problem(kind="internal-error", detail=detail), request_id)
 
-    def _account(self, scope: Scope, status: int, seconds: float) -> None:
+    def _account(self, scope: Scope, status: int, seconds: float, span: Span) -> None:
         route = _route(scope)
         self._metrics.request_seconds.labels(route=route, status=str(status)).observe(seconds)
         if route in OPEN_PATHS:
@@ -94,14 +115,18 @@ class RequestEdge:
         if status == 403 or DENIED in state:
             self._on_denied(scope, route)
         principal: Principal | None = state.get("principal")
+        asker = {} if principal is None else {"tenant": principal.tenant_id, "agent": principal.agent_id}
+        facts = {"route": route, "status": status, "request_id": state["request_id"], **asker}
+        span.tell(facts, name=f"{scope['method']} {route}")
         log.info(
             "request.answered",
             route=route,
             status=status,
             seconds=round(seconds, 4),
             request_id=state["request_id"],
-            tenant=None if principal is None else principal.tenant_id,
-            agent=None if principal is None else principal.agent_id,
+            tenant=asker.get("tenant"),
+            agent=asker.get("agent"),
+            **({} if span.trace_id is None else {"trace_id": span.trace_id}),
             **state[LOG_FIELDS],
         )
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from indexers.model_metrics import ModelMetrics
 from indexers.opensearch.metrics import StoreMetrics
+from indexers.process_metrics import tell_version
 
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _TOKENS = (100, 250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000)
@@ -15,10 +17,13 @@ class ApiMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
+        tell_version(registry)
         self.store = StoreMetrics(registry)
+        self.model = ModelMetrics(registry)
         self._of_requests()
         self._of_identity()
         self._of_memories()
+        self._of_erasures()
         self._of_searches()
         self._of_hits()
         self._of_contexts()
@@ -76,6 +81,19 @@ class ApiMetrics:
             "failed), late (the time was over).",
             ["until", "outcome"],
             buckets=_SECONDS,
+            registry=self.registry,
+        )
+
+    def _of_erasures(self) -> None:
+        """Over all tenants, as this process last looked: each process shows the same."""
+        self.erasures_pending = Gauge(
+            "hopline_erasures_pending",
+            "Erasures of all tenants that were accepted and have no receipt yet; each process shows all of them.",
+            registry=self.registry,
+        )
+        self.erasure_oldest = Gauge(
+            "hopline_erasure_oldest_pending_seconds",
+            "Time since the oldest of them was asked for; 0: there is none.",
             registry=self.registry,
         )
 

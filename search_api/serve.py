@@ -6,22 +6,24 @@ import asyncio
 import gc
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Final
 
 import structlog
 import uvicorn
-from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
 from indexers.embedders.factory import load_embedder
 from indexers.errors import ConfigurationError, Transient
 from indexers.listening import bound_socket
 from indexers.opensearch.gate import Gate
 from indexers.ports import Embedder
+from indexers.process_metrics import process_registry
 from search_api.auth import KeyRing
 from search_api.metrics import ApiMetrics
 from search_api.served import served
 from search_api.wiring import ServeSettings, opened, query_embedder
+from streams.tracing import Tracing, open_tracing
 
 log = structlog.get_logger()
 
@@ -55,11 +57,10 @@ async def _serve(settings: ServeSettings) -> None:
     api = settings.api
     listener = bound_socket(api.host, api.port, settings="HOPLINE_API__HOST, HOPLINE_API__PORT")
     embedder = await asyncio.to_thread(load_embedder, query_embedder(settings.embedder))
-    registry = CollectorRegistry()
-    for collector in (ProcessCollector, PlatformCollector, GCCollector):
-        collector(registry=registry)
+    metrics, tracing = ApiMetrics(process_registry()), open_tracing(settings.tracing, service="hopline-query")
     async with (
-        opened(settings, embedder=embedder, metrics=ApiMetrics(registry)) as (services, gate),
+        _closing(tracing),
+        opened(settings, embedder=embedder, metrics=metrics, tracing=tracing) as (services, gate),
         served(services, keys=keys, api=settings.api, mcp=settings.mcp) as app,
     ):
         server = uvicorn.Server(
@@ -79,12 +80,23 @@ async def _serve(settings: ServeSettings) -> None:
         log.info("api.listening", host=host, port=port, model=embedder.model_id)
         async with asyncio.TaskGroup() as group:
             preparing = group.create_task(_prepare(gate, embedder, server))
+            following = group.create_task(services.open_erasures.run())
             await server.serve(sockets=[listener])
             preparing.cancel()
+            following.cancel()
     failure = None if preparing.cancelled() else preparing.result()
     if failure is not None:
         raise failure
     log.info("api.stopped")
+
+
+@asynccontextmanager
+async def _closing(tracing: Tracing) -> AsyncIterator[None]:
+    """Behind all that may still end a span."""
+    try:
+        yield
+    finally:
+        tracing.close()
 
 
 def _spare_the_collector() -> None:

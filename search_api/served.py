@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 
 from starlette.types import ASGIApp
 
+from indexers.version import VERSION
 from search_api.app import create_app
 from search_api.auth import KeyRing
 from search_api.mcp.settings import McpSettings
 from search_api.services import Services
 from search_api.settings import ApiSettings
-from search_api.version import VERSION
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ from search_api.entities.curating import Curation
 from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
 from search_api.entities.walking import Walks
+from search_api.erasure.following import OpenErasures
 from search_api.erasure.service import Erasures
 from search_api.identity.audit import Audit
 from search_api.identity.wiring import IdentityParts
@@ -26,6 +27,7 @@ from search_api.metrics import ApiMetrics
 from search_api.quotas import Quotas
 from search_api.retrieval.service import SearchService
 from search_api.settings import SearchSettings
+from streams.tracing import OFF, Tracing
 
 _READY_SECONDS: Final = 3.0
 #: Owns nothing: what it asks for matches no row.
@@ -68,12 +70,14 @@ class Services:
     curation: Curation
     labelling: Labelling
     erasures: Erasures
+    open_erasures: OpenErasures
     quotas: Quotas
     memories: Memories
     identity: IdentityParts
     readiness: Readiness
     settings: SearchSettings
     metrics: ApiMetrics
+    tracing: Tracing = OFF
 
     @property
     def audit(self) -> Audit:

@@ -23,6 +23,7 @@ from indexers.settings import (
     VaultRoot,
 )
 from indexers.vault.tree import VaultTree
+from indexers.watched import WatchedEmbedder
 from search_api.context.service import ContextService
 from search_api.context.settings import ContextSettings
 from search_api.documents import Documents
@@ -32,6 +33,7 @@ from search_api.entities.labelling import Labelling
 from search_api.entities.reading import Entities
 from search_api.entities.walking import Walks
 from search_api.erasure.files import FileCount
+from search_api.erasure.following import OpenErasures
 from search_api.erasure.receipt import KEY_LABEL
 from search_api.erasure.service import Erasures
 from search_api.identity.secret import SECRET_FILE, InstallationSecret
@@ -49,8 +51,9 @@ from search_api.retrieval.service import SearchService
 from search_api.services import Readiness, Services
 from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
 from streams.producer import EventProducer
-from streams.settings import KafkaSettings
+from streams.settings import KafkaSettings, TracingSettings
 from streams.topics import Topics
+from streams.tracing import OFF, Tracing
 from streams.versions import VersionClock
 
 #: Vectors of queries take milliseconds on one core; more threads would only wait for each other.
@@ -82,6 +85,7 @@ class ServeSettings:
     #: Vaults of the namespaces without a root of their own; None: there are none.
     memories: Path | None = None
     mcp: McpSettings = field(default_factory=McpSettings)
+    tracing: TracingSettings = field(default_factory=TracingSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,13 +97,15 @@ class _Held:
     identity: IdentityParts
     secret: InstallationSecret
     vaults: VaultTree
+    tracing: Tracing
 
 
 @asynccontextmanager
 async def opened(
-    settings: ServeSettings, *, embedder: Embedder, metrics: ApiMetrics
+    settings: ServeSettings, *, embedder: Embedder, metrics: ApiMetrics, tracing: Tracing = OFF
 ) -> AsyncIterator[tuple[Services, Gate]]:
     """The services over one client; closed at the end."""
+    embedder = WatchedEmbedder(embedder=embedder, observe=metrics.model.observe)
     gate = gate_at(
         settings.opensearch_url,
         settings.opensearch,
@@ -107,7 +113,7 @@ async def opened(
         retry=RetryPolicy.once(),
         observe=metrics.store.observe,
     )
-    producer = EventProducer(settings.kafka, settings.kafka_servers)
+    producer = EventProducer(settings.kafka, settings.kafka_servers, tracing=tracing)
     secret = settings.secret or InstallationSecret.ensure(settings.keys_file.with_name(SECRET_FILE))
     with (
         ThreadPoolExecutor(_MODEL_THREADS, thread_name_prefix="query-model") as model_threads,
@@ -125,7 +131,12 @@ async def opened(
                 ttl_seconds=settings.api.key_cache_seconds,
             ) as identity:
                 held = _Held(
-                    model=model_threads, files=file_threads, identity=identity, secret=secret, vaults=vaults
+                    model=model_threads,
+                    files=file_threads,
+                    identity=identity,
+                    secret=secret,
+                    vaults=vaults,
+                    tracing=tracing,
                 )
                 yield _services(settings, gate, producer, embedder, library, held, metrics), gate
         finally:
@@ -166,6 +177,16 @@ def _services(
         content_max_chars=settings.api.memory_max_chars,
         metrics=metrics,
     )
+    erasures = Erasures(
+        gate=gate,
+        producer=producer,
+        topics=topics,
+        clock=clock,
+        files=FileCount(held.vaults),
+        key=held.secret.derive(KEY_LABEL),
+        audit=held.identity.audit,
+        quotas=quotas,
+    )
     return Services(
         search=service,
         context=ContextService(
@@ -185,22 +206,15 @@ def _services(
         walks=Walks(gate),
         curation=Curation(gate, producer, topics, clock),
         labelling=Labelling(gate, producer, topics, model_id=identify_extractor(settings.extractor)),
-        erasures=Erasures(
-            gate=gate,
-            producer=producer,
-            topics=topics,
-            clock=clock,
-            files=FileCount(held.vaults),
-            key=held.secret.derive(KEY_LABEL),
-            audit=held.identity.audit,
-            quotas=quotas,
-        ),
+        erasures=erasures,
+        open_erasures=OpenErasures(gate=gate, erasures=erasures, metrics=metrics),
         identity=held.identity,
         quotas=quotas,
         memories=memories,
         readiness=Readiness(gate, embedder),
         settings=settings.search,
         metrics=metrics,
+        tracing=held.tracing,
     )
 
 

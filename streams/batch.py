@@ -24,7 +24,10 @@ E = TypeVar("E", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One Kafka record as raw bytes. `timestamp`: seconds since 1970, as the broker keeps it."""
+    """One Kafka record as raw bytes. `timestamp`: seconds since 1970, as the broker keeps it.
+
+    `trace`: what led to it (`streams.tracing.HEADER`), where its sender traces.
+    """
 
     topic: str
     partition: int
@@ -32,6 +35,7 @@ class Record:
     key: bytes | None
     value: bytes | None
     timestamp: float
+    trace: str | None = None
 
     @property
     def size(self) -> int:
@@ -118,3 +122,12 @@ class BatchSizes:
 def poison_run(run: int, *, records: int, parked: int) -> int:
     """Dead letters since the last good record, after one more batch."""
     return run + parked if parked == records else 0
+
+
+def offsets_of(records: Sequence[Record]) -> dict[str, str]:
+    """Which records these are, for a person with the topic before them: `{"hopline.documents:2": "40-57"}`."""
+    found: dict[str, tuple[int, int]] = {}
+    for record in records:
+        first, last = found.get(place := f"{record.topic}:{record.partition}", (record.offset, record.offset))
+        found[place] = (min(first, record.offset), max(last, record.offset))
+    return {place: f"{first}-{last}" for place, (first, last) in found.items()}

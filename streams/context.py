@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from streams.batch import BatchSizes, Poisoned, Record
 from streams.dlq import DeadLetters
@@ -12,10 +14,20 @@ from streams.health import Liveness
 from streams.hold import Holder
 from streams.metrics import Dependency, StreamMetrics
 from streams.producer import EventProducer, OutgoingRecord
-from streams.settings import AgentSettings, KafkaSettings
+from streams.settings import AgentSettings, KafkaSettings, TracingSettings
 from streams.topics import Topics
+from streams.tracing import OFF, Tracing
 
 T = TypeVar("T")
+#: What came of the batch whose task this is. Several are in work at once, so no field of the context can hold it.
+_noted: Final[ContextVar[Counter[str] | None]] = ContextVar("noted", default=None)
+
+
+def begin_notes() -> Counter[str]:
+    """From here on, what is noted in this task is noted there."""
+    noted = Counter[str]()
+    _noted.set(noted)
+    return noted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +48,7 @@ class AgentSpec:
     reads: tuple[str, ...] = ()
     preparing: int = 1
     first_records: int | None = None
+    tracing: TracingSettings = field(default_factory=TracingSettings)
 
     @property
     def batch_sizes(self) -> BatchSizes:
@@ -61,6 +74,7 @@ class AgentContext:
     producer: EventProducer
     letters: DeadLetters
     holder: Holder
+    tracing: Tracing = OFF
     #: Called once dead letters are confirmed.
     after_park: list[Callable[[Sequence[Poisoned]], Awaitable[None]]] = field(default_factory=list)
     _parked: set[tuple[str, int, int]] = field(default_factory=set)
@@ -79,6 +93,12 @@ class AgentContext:
         for told in self.after_park if poisoned else ():
             await told(poisoned)
         self._parked.update(p.record.place for p in poisoned)
+
+    def note(self, **outcomes: int) -> None:
+        """How many of what came of the batch, for its line in the log: numbers, never a name or a text."""
+        noted = _noted.get()
+        if noted is not None:
+            noted.update(outcomes)
 
     def beat(self) -> None:
         """Part of a long batch is done: the worker is alive."""

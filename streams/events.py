@@ -162,6 +162,8 @@ class MentionsExtracted(PathEvent, frozen=True, kw_only=True):
     doc_id: str
     label: str
     mentions: list[ExtractedMention] = []
+    #: `occurred_at` of the event that changed the document; None: it is extracted again, or told of by an old worker.
+    changed_at: str | None = None
     #: See `DocumentChanged`.
     erased: bool = False
     #: As in `DocumentChanged`.

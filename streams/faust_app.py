@@ -18,6 +18,7 @@ from streams.connect import KafkaConnection
 from streams.context import AgentSpec
 from streams.fetch import use_short_waits
 from streams.pipeline import Pipeline
+from streams.tracing import header_of
 
 #: So long without a batch, the next records are a new burst: the first of them go ahead (`BatchSizes`).
 QUIET_SECONDS: Final = 1.0
@@ -111,6 +112,7 @@ def record_of(event: EventT[Any]) -> Record:
         key=event.key,
         value=event.value,
         timestamp=message.timestamp,
+        trace=header_of(message.headers),
     )
 
 

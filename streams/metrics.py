@@ -6,6 +6,7 @@ One `StreamMetrics` is built in each process' `main()` on a registry of its own 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from functools import partial
 from typing import Final, Literal, get_args
 
@@ -13,7 +14,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from indexers.domain.entities.curation import KINDS
 from indexers.domain.entities.evidence import REASONS
+from indexers.model_metrics import ModelMetrics
 from indexers.opensearch.metrics import StoreMetrics
+from indexers.process_metrics import tell_version
+from streams.freshness import ages
+from streams.standing import Standing
 
 #: What a batch may wait for.
 Dependency = Literal["kafka", "opensearch", "vault", "model", "batch", "poison_run"]
@@ -26,6 +31,10 @@ STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
 #: Parts of link's `commit`.
 LinkStage = Literal["edges", "names", "curation"]
 LINK_STAGES: Final[tuple[LinkStage, ...]] = get_args(LinkStage)
+
+#: From when on a document can be found: by its words (ingest), by its meaning (embed), by who it names (link).
+Until = Literal["keyword", "vector", "entity"]
+UNTIL: Final[tuple[Until, ...]] = get_args(Until)
 
 #: Reasons of dead letters. A class outside this set is counted as `other`, so that no input can widen the label.
 ERROR_CLASSES: Final = frozenset(
@@ -57,6 +66,24 @@ MENTION_SOURCES: Final = ("model", "pattern")
 REJECTIONS: Final = frozenset({*REASONS, "pattern_timed_out", "too_many", "event_too_large", "other"})
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+#: From what a reader notices to the hours of a rebuild.
+_FRESHNESS = (
+    0.25,
+    0.5,
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+    20.0,
+    30.0,
+    60.0,
+    120.0,
+    300.0,
+    600.0,
+    1_800.0,
+    3_600.0,
+    14_400.0,
+)
 _RECORDS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 _WINDOWS = (1, 2, 4, 8, 16, 32, 64)
 
@@ -67,7 +94,9 @@ class StreamMetrics:
     def __init__(self, registry: CollectorRegistry, *, agent: str) -> None:
         self.registry = registry
         self.agent = agent
+        tell_version(registry)
         self.store = StoreMetrics(registry)
+        self.model = ModelMetrics(registry)
         counter = partial(Counter, registry=registry)
         gauge = partial(Gauge, registry=registry)
         histogram = partial(Histogram, registry=registry)
@@ -114,6 +143,7 @@ class StreamMetrics:
         )
         self._of_link(counter, histogram)
         self._of_the_topics(gauge)
+        self._of_time(counter, gauge, histogram)
         self._fill_closed_sets()
 
     def _of_link(self, counter: Callable[..., Counter], histogram: Callable[..., Histogram]) -> None:
@@ -146,6 +176,46 @@ class StreamMetrics:
             ("topic",),
         )
 
+    def _of_time(
+        self,
+        counter: Callable[..., Counter],
+        gauge: Callable[..., Gauge],
+        histogram: Callable[..., Histogram],
+    ) -> None:
+        """How late the group is, in seconds. `follow` says whose lag it is."""
+        self._lag_seconds = gauge(
+            "hopline_stream_lag_seconds",
+            "Age of the oldest record of the held partitions that isn't committed yet; 0: none waits.",
+            ("topic",),
+        )
+        self._commit_age = gauge(
+            "hopline_stream_commit_age_seconds",
+            "Seconds since a committed offset last moved, or since records wait, while they do; 0: none waits.",
+        )
+        self.rebalances = counter(
+            "hopline_stream_rebalances_total",
+            "Times that this worker was assigned partitions, that at its start included.",
+        )
+        self._freshness = histogram(
+            "hopline_stream_freshness_seconds",
+            "Time from a write or file change to its rows being confirmed and findable: by words (keyword), by meaning "
+            "(vector), among the mentions of entities (entity).",
+            ("until",),
+            buckets=_FRESHNESS,
+        )
+
+    def follow(self, standing: Standing, topics: Iterable[str]) -> None:
+        """Show ages as they are when they are asked for."""
+        self._commit_age.set_function(standing.commit_age_seconds)
+        for topic in topics:
+            self._lag_seconds.labels(topic=topic).set_function(partial(standing.lag_seconds, topic))
+
+    def findable(self, until: Until, occurred: Iterable[str]) -> None:
+        """What happened at these moments (ISO 8601) can be found from now on."""
+        histogram = self._freshness.labels(until=until)
+        for seconds in ages(occurred, datetime.now(UTC)):
+            histogram.observe(seconds)
+
     def _fill_closed_sets(self) -> None:
         """A counter that was never raised reads 0, not absent: alerts on rates need the first step too."""
         closed: tuple[tuple[Counter | Gauge | Histogram, str, Iterable[str]], ...] = (
@@ -162,6 +232,7 @@ class StreamMetrics:
             (self.link_names, "outcome", ("created", "joined", "removed")),
             (self.link_commands, "kind", KINDS),
             (self.link_seconds, "stage", LINK_STAGES),
+            (self._freshness, "until", UNTIL),
         )
         for metric, label, values in closed:
             for value in values:

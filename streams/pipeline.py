@@ -7,16 +7,18 @@ import math
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, Generic, NoReturn, TypeVar
 
 import structlog
 
 from indexers.errors import PoisonRecord
-from streams.batch import BatchHandler, Poisoned, Record, poison_run
-from streams.context import AgentContext
+from streams.batch import BatchHandler, Poisoned, Record, offsets_of, poison_run
+from streams.context import AgentContext, begin_notes
+from streams.events import new_event_id
 from streams.metrics import Stage
+from streams.standing import Place
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -50,7 +52,8 @@ class Pipeline(Generic[P]):
         #: Set once the batch that was fed last is acknowledged.
         self._before = asyncio.Event()
         self._before.set()
-        self._fed = 0
+        #: Records that were fed and aren't acknowledged, in the order of feeding.
+        self._fed: dict[object, Sequence[Record]] = {}
         self._idle = asyncio.Event()
         self._idle.set()
         self._idle_since = -math.inf
@@ -62,22 +65,32 @@ class Pipeline(Generic[P]):
         """For how long nothing has been in work; for ever, before the first batch."""
         return time.perf_counter() - self._idle_since if self._idle.is_set() else 0.0
 
+    @property
+    def in_work(self) -> dict[Place, float]:
+        """Of each partition: timestamp of the oldest record that was fed and isn't acknowledged."""
+        oldest: dict[Place, float] = {}
+        for records in self._fed.values():
+            for record in records:
+                if record.timestamp > 0:
+                    oldest.setdefault((record.topic, record.partition), record.timestamp)
+        return oldest
+
     async def feed(self, records: Sequence[Record], acknowledge: Acknowledge) -> None:
         """Returns when the next batch may be prepared: where one is at a time, when this is in its second stage."""
         if self._closing:
             await asyncio.Future()  # until the agent is cancelled: nothing new is begun after SIGTERM
-        self._enter()
+        fed = self._enter(records)
         try:
             await self._slow_down()
             await self._room.acquire()
         except BaseException:
-            self._exit()
+            self._exit(fed)
             raise
         before, self._before = self._before, asyncio.Event()
         work = self._run(records, acknowledge, before=before, done=self._before)
         task = self._tasks.create_task(work, name="batch")
         self._running.add(task)
-        task.add_done_callback(self._finished)
+        task.add_done_callback(partial(self._finished, fed))
         async with self._room:
             return
 
@@ -108,6 +121,23 @@ class Pipeline(Generic[P]):
         done: asyncio.Event,
     ) -> None:
         """One batch. `before`: the one before is acknowledged; `done`: this one is. Given up, it never is."""
+        name, batch = self._context.spec.name, new_event_id()
+        led = [record.trace for record in records if record.trace is not None]
+        # In every line that is logged on the way: this task is the batch's own.
+        structlog.contextvars.bind_contextvars(agent=name, batch=batch)
+        with self._context.tracing.span(f"{name} batch", kind="consumer", before=led) as span:
+            if span.trace_id is not None:
+                structlog.contextvars.bind_contextvars(trace_id=span.trace_id)
+            noted = begin_notes()
+            times = await self._stages(records, acknowledge, before)
+            done.set()
+            self._account(records, times, noted)
+            span.tell({"batch": batch, "records": len(records), **noted})
+
+    async def _stages(
+        self, records: Sequence[Record], acknowledge: Acknowledge, before: asyncio.Event
+    ) -> dict[str, float]:
+        """Seconds of each."""
         started = time.perf_counter()
         finish = await self._guarded(self._prepare(records))
         prepared = time.perf_counter()
@@ -116,12 +146,11 @@ class Pipeline(Generic[P]):
         turn = time.perf_counter()
         await self._guarded(finish())
         await self._guarded(acknowledge())
-        done.set()
-        self._account(records, prepare_seconds=prepared - started, commit_seconds=time.perf_counter() - turn)
+        return {"prepare": prepared - started, "wait": turn - prepared, "commit": time.perf_counter() - turn}
 
-    def _finished(self, task: asyncio.Task[None]) -> None:
+    def _finished(self, fed: object, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
-        self._exit()
+        self._exit(fed)
 
     async def _prepare(self, records: Sequence[Record]) -> Callable[[], Awaitable[None]]:
         """The second stage, ready to be called."""
@@ -176,7 +205,9 @@ class Pipeline(Generic[P]):
             )
             await self._context.holder.pause("poison_run", settings.poison_pause_seconds)
 
-    def _account(self, records: Sequence[Record], *, prepare_seconds: float, commit_seconds: float) -> None:
+    def _account(
+        self, records: Sequence[Record], times: Mapping[str, float], outcomes: Mapping[str, int]
+    ) -> None:
         metrics = self._context.metrics
         parked = self._context.forget_parked(records)
         self._poison_run = poison_run(self._poison_run, records=len(records), parked=parked)
@@ -188,21 +219,23 @@ class Pipeline(Generic[P]):
             metrics.newest_event.labels(topic=topic).set(max(r.timestamp for r in own))
         _log.info(
             "batch.committed",
-            agent=self._context.spec.name,
+            offsets=offsets_of(records),
             records=len(records),
             parked=parked,
             bytes=sum(r.size for r in records),
-            prepare_seconds=round(prepare_seconds, 4),
-            commit_seconds=round(commit_seconds, 4),
+            **{f"{stage}_seconds": round(seconds, 4) for stage, seconds in times.items()},
+            outcomes={name: count for name, count in outcomes.items() if count},
         )
 
-    def _enter(self) -> None:
-        self._fed += 1
+    def _enter(self, records: Sequence[Record]) -> object:
+        fed = object()
+        self._fed[fed] = records
         self._idle.clear()
         self._context.liveness.begin()
+        return fed
 
-    def _exit(self) -> None:
-        self._fed -= 1
+    def _exit(self, fed: object) -> None:
+        del self._fed[fed]
         self._context.liveness.end()
         if not self._fed:
             self._idle_since = time.perf_counter()

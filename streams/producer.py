@@ -14,6 +14,7 @@ from aiokafka.errors import MessageSizeTooLargeError, UnknownTopicOrPartitionErr
 from indexers.errors import HoplineError
 from streams.connect import KafkaConnection, kafka_faults, start_client
 from streams.settings import KafkaSettings
+from streams.tracing import OFF, Tracing
 
 #: Written to one partition before the next wait: bounds memory when a large batch is sent.
 _AT_ONCE = 500
@@ -36,7 +37,8 @@ class EventProducer:
     Use as an async context manager, or `start()` and `stop()`. One per process; safe for many tasks at once.
     """
 
-    def __init__(self, settings: KafkaSettings, servers: str) -> None:
+    def __init__(self, settings: KafkaSettings, servers: str, *, tracing: Tracing = OFF) -> None:
+        self._tracing = tracing
         self._connection = KafkaConnection(servers=servers, settings=settings)
         self._producer: AIOKafkaProducer | None = None
         self._starting = asyncio.Lock()
@@ -78,11 +80,15 @@ class EventProducer:
         if self._producer is None:
             msg = "the producer is closed"
             raise RuntimeError(msg)
+        headers = self._tracing.headers() or None
         limit = 2 * self._connection.settings.request_timeout_seconds
         with kafka_faults("sending events"):
             try:
                 async with asyncio.timeout(limit):
-                    sent = [await self._producer.send(r.topic, value=r.value, key=r.key) for r in records]
+                    sent = [
+                        await self._producer.send(r.topic, value=r.value, key=r.key, headers=headers)
+                        for r in records
+                    ]
                     await asyncio.gather(*sent)
             except MessageSizeTooLargeError as exc:
                 msg = f"a broker's own limit (max.message.bytes) is below kafka.max_message_bytes: {exc}"

@@ -90,3 +90,35 @@ class WatcherSettings(Section):
     )
     http_host: str = Field("127.0.0.1", description="Where /metrics, /livez, /readyz listen.")
     http_port: int = Field(0, ge=0, le=65_535, description="0: any free port.")
+
+
+class VerifierSettings(Section):
+    """`hopline verify --every`."""
+
+    settle_seconds: float = Field(
+        30.0,
+        ge=0,
+        description="What a run finds is looked at again after so long, and counts if it is still there: until then it "
+        "may be work under way.",
+    )
+    liveness_seconds: float = Field(
+        600.0, gt=0, description="A run that gets no further for this long: /livez fails."
+    )
+    http_host: str = Field("127.0.0.1", description="Where /metrics, /livez, /readyz listen.")
+    http_port: int = Field(0, ge=0, le=65_535, description="0: any free port.")
+
+
+class TracingSettings(Section):
+    """Traces from a write to where it can be found; off unless there is an endpoint."""
+
+    endpoint: str | None = Field(
+        None,
+        description="Collector of OpenTelemetry (OTLP over HTTP), such as http://collector:4318; empty: no traces. "
+        "Needs the extra `tracing`.",
+    )
+    sample_ratio: float = Field(
+        1.0,
+        ge=0,
+        le=1,
+        description="Share of the traces begun here that are kept; those that a caller began are kept if it says so.",
+    )

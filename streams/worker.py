@@ -11,9 +11,9 @@ from typing import Any, Final, TypeVar
 
 import faust
 import structlog
-from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
 from indexers.errors import HoplineError, Transient
+from indexers.process_metrics import process_registry
 from streams.admin import ensure_topics
 from streams.batch import BatchHandler
 from streams.context import AgentContext, AgentSpec
@@ -25,6 +25,8 @@ from streams.lag import LagReader
 from streams.metrics import StreamMetrics
 from streams.pipeline import Pipeline, leave
 from streams.producer import EventProducer
+from streams.standing import Standing
+from streams.tracing import open_tracing
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -77,10 +79,7 @@ class Stopping:
 
 @contextlib.asynccontextmanager
 async def _worker(spec: AgentSpec, stopping: Stopping) -> AsyncIterator[Worker]:
-    registry = CollectorRegistry()
-    ProcessCollector(registry=registry)
-    PlatformCollector(registry=registry)
-    GCCollector(registry=registry)
+    registry = process_registry()
     metrics = StreamMetrics(registry, agent=spec.name)
     liveness = Liveness(limit_seconds=spec.settings.liveness_seconds)
     readiness = Readiness((_ASSIGNMENT, *spec.needs))
@@ -94,10 +93,17 @@ async def _worker(spec: AgentSpec, stopping: Stopping) -> AsyncIterator[Worker]:
         live=liveness.verdict,
         ready=readiness.verdict,
     )
-    producer = EventProducer(spec.kafka, spec.servers)
+    tracing = open_tracing(spec.tracing, service=f"hopline-{spec.name}")
+    producer = EventProducer(spec.kafka, spec.servers, tracing=tracing)
     letters = DeadLetters(producer, spec.topics.dead_letters, agent=spec.name, metrics=metrics)
     context = AgentContext(
-        spec=spec, metrics=metrics, liveness=liveness, producer=producer, letters=letters, holder=holder
+        spec=spec,
+        metrics=metrics,
+        liveness=liveness,
+        producer=producer,
+        letters=letters,
+        holder=holder,
+        tracing=tracing,
     )
     async with health as port:
         _log.info("worker.started", agent=spec.name, http_port=port)
@@ -106,6 +112,7 @@ async def _worker(spec: AgentSpec, stopping: Stopping) -> AsyncIterator[Worker]:
         finally:
             with contextlib.suppress(Transient):
                 await producer.stop()
+            tracing.close()
 
 
 class Worker:
@@ -117,7 +124,8 @@ class Worker:
         self._readiness = readiness
         self._stopping = stopping
         self._partitions: Sequence[tuple[str, int]] = ()
-        self._committed: dict[tuple[str, int], int] = {}
+        self._standing = Standing()
+        self._context.metrics.follow(self._standing, self._spec.inputs)
 
     async def run(self, open_handler: OpenHandler[P]) -> None:
         async with contextlib.AsyncExitStack() as resources, asyncio.TaskGroup() as tasks:
@@ -129,7 +137,7 @@ class Worker:
             # Not in the working folder, which may be read-only.
             folder = tempfile.TemporaryDirectory(prefix="hopline-faust-")
             app = build_app(self._spec, pipeline, self._assigned, self._revoked, folder=folder.name)
-            watching = tasks.create_task(self._watch(app), name="watch")
+            watching = tasks.create_task(self._watch(app, pipeline), name="watch")
             try:
                 await self._start(app, folder)
                 await self._stopping.asked.wait()
@@ -189,26 +197,27 @@ class Worker:
     def _assigned(self, partitions: Sequence[tuple[str, int]]) -> None:
         """An empty assignment is one too: a worker more than there are partitions stands by, and is ready."""
         self._partitions = partitions
-        self._committed = {}
+        self._standing.forget()
         self._context.metrics.assigned.set(len(partitions))
+        self._context.metrics.rebalances.inc()
         self._context.liveness.moved()
         self._readiness.met(_ASSIGNMENT)
         _log.info("worker.assigned", agent=self._spec.name, partitions=[f"{t}:{p}" for t, p in partitions])
 
     def _revoked(self) -> None:
         self._partitions = ()
-        self._committed = {}
+        self._standing.forget()
         self._readiness.met(_ASSIGNMENT, value=False)
 
-    async def _watch(self, app: faust.App) -> None:
+    async def _watch(self, app: faust.App, pipeline: Pipeline[P]) -> None:
         try:
-            await self._watch_forever(app)
+            await self._watch_forever(app, pipeline)
         except asyncio.CancelledError:
             raise
         except BaseException as exc:  # noqa: BLE001 - a task group would unwind around a running Faust, and hang
             leave("watch.failed", exc)
 
-    async def _watch_forever(self, app: faust.App) -> None:
+    async def _watch_forever(self, app: faust.App, pipeline: Pipeline[P]) -> None:
         """Lag as the brokers see it, every two seconds; and an end when Faust has given up."""
         async with LagReader(self._spec.kafka, self._spec.servers, self._spec.group) as reader:
             while True:
@@ -216,24 +225,22 @@ class Worker:
                 if app.crashed:
                     leave("worker.crashed", app.crash_reason or RuntimeError("faust gave no reason"))
                 try:
-                    await self._read_lag(reader)
+                    await self._read_lag(reader, pipeline)
                 except Transient as exc:
                     self._context.liveness.tried("kafka")
                     _log.warning("lag.unknown", reason=exc.reason)
                 except HoplineError as exc:
                     _log.error("lag.unknown", reason=str(exc))
 
-    async def _read_lag(self, reader: LagReader) -> None:
+    async def _read_lag(self, reader: LagReader, pipeline: Pipeline[P]) -> None:
         partitions = self._partitions
         found = await reader.read(self._spec.inputs, partitions)
         self._context.liveness.reached("kafka")
         if partitions is not self._partitions:
             return  # a rebalance came between
-        committed = {(p.topic, p.partition): p.committed or 0 for p in found}
-        if any(committed.get(place, 0) > before for place, before in self._committed.items()):
+        if self._standing.read(found, pipeline.in_work):
             self._context.liveness.moved()
             self._context.metrics.progress.set_to_current_time()
-        self._committed = committed
         self._context.liveness.waiting(sum(p.lag for p in found))
         for topic in self._spec.inputs:
             self._context.metrics.lag.labels(topic=topic).set(sum(p.lag for p in found if p.topic == topic))

@@ -38,6 +38,7 @@ from streams.events import DeadLetter, FileChange, MemoryWrite, MentionsExtracte
 from streams.producer import EventProducer
 from streams.rebuild import verify_roots
 from streams.settings import AgentSettings, KafkaSettings
+from streams.tracing import OFF, Tracing, header_of
 from streams.versions import VersionClock
 from tests.conftest import Stack
 from tests.handlers import (
@@ -138,6 +139,7 @@ class Rig:
                             key=m.key,
                             value=m.value,
                             timestamp=0.0,
+                            trace=header_of(m.headers),
                         )
                         for m in messages
                     ]
@@ -294,12 +296,13 @@ async def opened_rig(
     embedder: Embedder | None = None,
     extractor: EntityExtractor | None = None,
     ensure: bool = True,
+    tracing: Tracing = OFF,
 ) -> AsyncIterator[Rig]:
     """Topics and indices of the prefix, removed afterwards."""
     embedder = embedder or shipped_embedder()
     extractor = extractor or shipped_extractor()
     gate = config.gate(RetryPolicy(attempts=5))
-    producer = EventProducer(config.kafka, config.kafka_servers)
+    producer = EventProducer(config.kafka, config.kafka_servers, tracing=tracing)
     consumer = AIOKafkaConsumer(bootstrap_servers=config.kafka_servers, auto_offset_reset="earliest")
     with ThreadPoolExecutor(max_workers=3) as executor:
         try:
@@ -314,13 +317,15 @@ async def opened_rig(
                 config=config,
                 gate=gate,
                 ingest=ingest_handler(
-                    config, gate, context_of(config, "ingest", producer), embedder, executor
+                    config, gate, context_of(config, "ingest", producer, tracing), embedder, executor
                 ),
-                embed=embed_handler(config, gate, context_of(config, "embed", producer), embedder, executor),
+                embed=embed_handler(
+                    config, gate, context_of(config, "embed", producer, tracing), embedder, executor
+                ),
                 extract=extract_handler(
-                    config, gate, context_of(config, "extract", producer), extractor, executor
+                    config, gate, context_of(config, "extract", producer, tracing), extractor, executor
                 ),
-                link=link_handler(config, gate, context_of(config, "link", producer), executor),
+                link=link_handler(config, gate, context_of(config, "link", producer, tracing), executor),
                 consumer=consumer,
             )
         finally:

@@ -42,9 +42,11 @@ from search_api.keys import store_key
 from search_api.mcp.settings import McpSettings
 from search_api.metrics import ApiMetrics
 from search_api.served import served
+from search_api.services import Services
 from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
 from search_api.wiring import ServeSettings, opened
 from streams.settings import KafkaSettings
+from streams.tracing import OFF, Tracing
 
 T = TypeVar("T")
 #: Nothing listens there: for what needs no broker.
@@ -86,6 +88,7 @@ class Service:
     http: httpx2.AsyncClient
     metrics: ApiMetrics
     app: ASGIApp
+    services: Services
     ids: dict[tuple[str, str], str] = field(default_factory=dict)
 
     async def post(self, who: Principal, body: Any) -> httpx2.Response:
@@ -133,6 +136,7 @@ async def running_service(
     kafka_servers: str = NO_BROKER,
     memories: Path | None = None,
     keep: bool = False,
+    tracing: Tracing = OFF,
 ) -> AsyncIterator[Service]:
     """Indices of a prefix of its own, dropped afterwards unless they are another's (`keep`)."""
     keys_file = folder / "keys.json"
@@ -158,7 +162,7 @@ async def running_service(
         memories=memories,
     )
     metrics = ApiMetrics(CollectorRegistry())
-    async with opened(settings, embedder=embedder(), metrics=metrics) as (services, gate):
+    async with opened(settings, embedder=embedder(), metrics=metrics, tracing=tracing) as (services, gate):
         model = embedder()
         await gate.ensure_indices(
             dimension=model.dimension, pair_id=model.pair_id, cosine_floor=model.cosine_floor
@@ -170,7 +174,7 @@ async def running_service(
                 ) as app,
                 httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://hopline") as http,
             ):
-                service = Service(gate=gate, http=http, metrics=metrics, app=app)
+                service = Service(gate=gate, http=http, metrics=metrics, app=app, services=services)
                 await service.index(*vaults)
                 yield service
         finally:

@@ -35,6 +35,7 @@ from streams.health import Liveness, Readiness
 from streams.hold import Holder
 from streams.metrics import StreamMetrics
 from streams.producer import EventProducer
+from streams.tracing import OFF, Tracing
 
 
 @cache
@@ -139,7 +140,9 @@ def link_handler(
     )
 
 
-def context_of(config: AgentConfig, agent: str, producer: EventProducer) -> AgentContext:
+def context_of(
+    config: AgentConfig, agent: str, producer: EventProducer, tracing: Tracing = OFF
+) -> AgentContext:
     metrics = StreamMetrics(CollectorRegistry(), agent=agent)
     liveness = Liveness(limit_seconds=60)
     holder = Holder(metrics=metrics, liveness=liveness, readiness=Readiness(()), longest_pause=0.1)
@@ -151,4 +154,5 @@ def context_of(config: AgentConfig, agent: str, producer: EventProducer) -> Agen
         producer=producer,
         letters=letters,
         holder=holder,
+        tracing=tracing,
     )

@@ -91,10 +91,9 @@ def metrics_page() -> str:
     ]
     for title, registry in registries().items():
         lines += [f"## {title}\n", "| metric | type | labels | meaning |\n| --- | --- | --- | --- |"]
-        for metric in sorted(collectors(registry), key=lambda m: str(m._name)):  # noqa: SLF001 - the library offers no other way
-            labels = ", ".join(f"`{x}`" for x in metric._labelnames) or "–"  # noqa: SLF001 - as above
-            name = metric._name + ("_total" if metric._type == "counter" else "")  # noqa: SLF001 - as above
-            lines.append(f"| `{name}` | {metric._type} | {labels} | {metric._documentation} |")  # noqa: SLF001 - as above
+        for name, kind, labels, text in metric_rows(registry):
+            named = ", ".join(f"`{label}`" for label in labels) or "–"
+            lines.append(f"| `{name}` | {kind} | {named} | {text} |")
         lines.append("")
     return "\n".join(lines)
 
@@ -102,17 +101,27 @@ def metrics_page() -> str:
 def registries() -> dict[str, CollectorRegistry]:
     from search_api.metrics import ApiMetrics
     from streams.metrics import StreamMetrics
+    from streams.verifier.metrics import VerifyMetrics
     from streams.watcher.metrics import WatcherMetrics
 
-    found = {title: CollectorRegistry() for title in ("Agents", "Watcher", "Query service")}
+    found = {title: CollectorRegistry() for title in ("Agents", "Watcher", "Verifier", "Query service")}
     StreamMetrics(found["Agents"], agent="ingest")
     WatcherMetrics(found["Watcher"])
+    VerifyMetrics(found["Verifier"])
     ApiMetrics(found["Query service"])
     return found
 
 
-def collectors(registry: CollectorRegistry) -> set[Any]:
-    return set(registry._collector_to_names)  # noqa: SLF001 - the library offers no other way
+def metric_rows(registry: CollectorRegistry) -> list[tuple[str, str, tuple[str, ...], str]]:
+    """Name, type, labels and help text of each metric, by name."""
+    rows = []
+    collectors: list[Any] = list(registry._collector_to_names)  # noqa: SLF001 - the library offers no other way
+    for collector in collectors:
+        labels = getattr(collector, "_labelnames", ())
+        for family in collector.describe():
+            name = family.name + ("_total" if family.type == "counter" else "")
+            rows.append((name, family.type, tuple(labels), family.documentation))
+    return sorted(rows)
 
 
 def commands_page() -> str:

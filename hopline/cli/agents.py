@@ -45,6 +45,7 @@ def agent_config(settings: Settings, agent: AgentSettings) -> AgentConfig:
         indexing=settings.indexing,
         memories=settings.memory_tree,
         agent=agent,
+        tracing=settings.tracing,
     )
 
 

@@ -39,5 +39,6 @@ def api_command() -> None:
             mcp=settings.mcp,
             keys_file=settings.keys_file,
             memories=settings.memory_tree,
+            tracing=settings.tracing,
         )
     )

@@ -37,9 +37,9 @@ async def _serve(settings: Settings) -> None:
     headers = {"authorization": f"Bearer {key}"}
 
     from hopline.client import TIMEOUT_SECONDS
+    from indexers.version import VERSION
     from search_api.mcp.rest import Rest
     from search_api.mcp.server import build_server
-    from search_api.version import VERSION
 
     async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=TIMEOUT_SECONDS) as http:
         await build_server(Rest(http, lambda _: {}), version=VERSION).run_stdio_async()

@@ -35,14 +35,32 @@ def verify(
     digest: Annotated[
         bool, typer.Option("--digest", help="Also one hash over all rows of each root's tenant.")
     ] = False,
+    every: Annotated[
+        float | None,
+        typer.Option(
+            "--every",
+            metavar="SECONDS",
+            min=1,
+            help="Stay, compare every so often, and show what stands on /metrics (HOPLINE_VERIFIER__HTTP_PORT).",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare vaults and index; changes nothing. Exit 1 on any difference."""
+    """Compare vaults and index; changes nothing. Exit 1 on any difference.
+
+    With --every it stays until it is stopped. It says what it finds in its log and on /metrics, with no exit code.
+    """
     from hopline.settings import load_settings
+    from indexers.errors import WrongUsage
     from indexers.vault.roots import chosen_roots
     from streams.logs import quiet_logging
 
     settings = load_settings()
+    if every is not None:
+        if digest or as_json:
+            raise WrongUsage("--every shows what it finds on /metrics: leave --digest and --json out")
+        _stay(settings, root, every)
+        return
     quiet_logging()
     reports, digests = asyncio.run(_verify(settings, chosen_roots(settings.all_vaults, root), digest=digest))
     held = _held_removals(settings)
@@ -90,6 +108,23 @@ def rebuild(
         for report in reports:
             show_report(report)
     raise typer.Exit(0 if clean else EXIT_FINDINGS)
+
+
+def _stay(settings: Settings, root: str | None, every_seconds: float) -> None:
+    from hopline.cli.agents import agent_config
+    from indexers.vault.roots import chosen_roots
+    from streams.logs import configure_logging
+    from streams.verifier.service import VerifierConfig, run
+
+    configure_logging(settings.log_level)
+    config = VerifierConfig(
+        agent=agent_config(settings, settings.ingest),
+        settings=settings.verifier,
+        # No root at all is nothing to compare: the memory tree comes with the first memory.
+        roots=lambda: settings.all_vaults if root is None else chosen_roots(settings.all_vaults, root),
+        every_seconds=every_seconds,
+    )
+    asyncio.run(run(config))
 
 
 async def _verify(

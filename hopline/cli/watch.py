@@ -47,6 +47,7 @@ def watcher_config(settings: Settings) -> WatcherConfig:
         memories=settings.memory_tree,
         watcher=settings.watcher,
         status_folder=status_folder(settings),
+        tracing=settings.tracing,
     )
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from indexers.domain.identity import AgentId, Principal, TenantId
 from indexers.erasures import ErasedDocument, Erasure, open_erasure, read_erasure, store_erasure
+from indexers.open_erasures import note_closed, note_open
 from indexers.opensearch.gate import Gate
 from search_api.entities.curating import send
 from search_api.erasure.files import FileCount
@@ -121,6 +122,10 @@ class Erasures:
             raise no_such("erasure")
         return await self._answer(principal.tenant_id, erasure)
 
+    async def advance(self, tenant_id: TenantId, erasure: Erasure) -> bool:
+        """What an asker's next look would do, for erasures that nobody asks after. True: it is complete now."""
+        return (await self._answer(tenant_id, erasure)).state == "complete"
+
     def check(self, principal: Principal, body: ReceiptBody) -> CheckAnswer:
         """A receipt of another tenant is none here, genuine or not."""
         receipt = Receipt(**body.model_dump())
@@ -170,6 +175,8 @@ class Erasures:
             more=selected.more,
         )
         # First the record: what is erased shall be known, whatever becomes of this process.
+        if targets:
+            await note_open(self.gate, tenant_id, erasure)
         await self._store(tenant_id, erasure)
         self.audit.record(
             actor,
@@ -205,6 +212,8 @@ class Erasures:
                 erasure, receipt=msgspec.to_builtins(self._receipt(tenant_id, erasure, remaining))
             )
             await self._store(tenant_id, erasure)
+            if erasure.documents:
+                await note_closed(self.gate, [erasure.erasure_id])
         return _answer_of(erasure, remaining)
 
     async def _remaining(self, tenant_id: TenantId, erasure: Erasure) -> dict[str, int]:

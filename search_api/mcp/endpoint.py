@@ -14,7 +14,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from search_api.edge import WITHIN_MCP, send_problem
+from search_api.edge import TRACE, WITHIN_MCP, send_problem
 from search_api.mcp.rest import Rest
 from search_api.mcp.server import build_server
 from search_api.mcp.settings import McpSettings
@@ -100,11 +100,12 @@ class _Within:
 
 
 def _callers_headers(context: Context) -> Mapping[str, str]:
-    """The key is checked again, by the same rules; the id ties the log lines together."""
+    """The key is checked again, by the same rules; id and trace tie together what comes of the call."""
     request = cast("Request", context.request_context.request)
     return {
         "authorization": request.headers["authorization"],
         REQUEST_ID_HEADER: request.state.request_id,
+        **getattr(request.state, TRACE),
     }
 
 

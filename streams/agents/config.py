@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from indexers.embedders.factory import ModelIdentity
@@ -22,7 +22,7 @@ from indexers.settings import (
 from indexers.vault.tree import VaultTree
 from streams.agents.vaults import Vaults
 from streams.context import AgentContext, AgentSpec
-from streams.settings import AgentSettings, KafkaSettings
+from streams.settings import AgentSettings, KafkaSettings, TracingSettings
 from streams.topics import Topics
 
 #: Tries inside one request of the gate; beyond them the whole stage is held and shown as held.
@@ -43,6 +43,7 @@ class AgentConfig:
     agent: AgentSettings
     #: Vaults of the namespaces without a root of their own (`memories.folder`); None: there are none.
     memories: Path | None = None
+    tracing: TracingSettings = field(default_factory=TracingSettings)
 
     @property
     def topics(self) -> Topics:
@@ -55,6 +56,7 @@ class AgentConfig:
             kafka=self.kafka,
             servers=self.kafka_servers,
             settings=self.agent,
+            tracing=self.tracing,
         )
 
     @property

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from indexers.opensearch.metrics import StoreMetrics
 from indexers.ports import ProblemReason, VaultProblem
+from indexers.process_metrics import tell_version
 
 _SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 
@@ -20,6 +21,7 @@ class WatcherMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
+        tell_version(registry)
         self.store = StoreMetrics(registry)
         counter = partial(Counter, registry=registry)
         gauge = partial(Gauge, registry=registry)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from indexers.opensearch.retry import RetryPolicy
 from streams.events import FileChange, encode
 from streams.producer import EventProducer, OutgoingRecord
+from streams.tracing import OFF, Tracing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +21,7 @@ class ChangePublisher:
     producer: EventProducer
     topic: str
     retry: RetryPolicy
+    tracing: Tracing = OFF
 
     async def publish(self, events: Sequence[FileChange]) -> None:
         records = [
@@ -27,4 +29,6 @@ class ChangePublisher:
             for event in events
         ]
         if records:
-            await self.retry.call(lambda: self.producer.send_all(records))
+            with self.tracing.span("file changes", kind="producer") as span:
+                span.tell({"records": len(records)})
+                await self.retry.call(lambda: self.producer.send_all(records))

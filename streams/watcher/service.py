@@ -6,7 +6,7 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from indexers.errors import ConfigurationError, HoplineError, Transient
 from indexers.opensearch.open import gate_at
+from indexers.process_metrics import process_registry
 from indexers.settings import IndexingSettings, OpenSearchSettings, VaultRoot
 from indexers.vault.local import LocalVaultFiles
 from indexers.vault.roots import chosen_roots, require_distinct
@@ -21,8 +22,9 @@ from indexers.vault.tree import VaultTree
 from streams.admin import ensure_topics
 from streams.health import Liveness, Readiness, Verdict, serve_health
 from streams.producer import EventProducer
-from streams.settings import KafkaSettings, WatcherSettings
+from streams.settings import KafkaSettings, TracingSettings, WatcherSettings
 from streams.topics import Topics
+from streams.tracing import open_tracing
 from streams.versions import VersionClock
 from streams.watcher.guard import RemovalGuard
 from streams.watcher.known import IndexedDocuments
@@ -62,6 +64,7 @@ class WatcherConfig:
     status_folder: Path
     #: The memory tree; None: there is none.
     memories: Path | None = None
+    tracing: TracingSettings = field(default_factory=TracingSettings)
 
     def __post_init__(self) -> None:
         require_distinct(self.roots)
@@ -91,7 +94,7 @@ async def watch(config: WatcherConfig, *, stop: asyncio.Event) -> None:
     """Watch every root until `stop` is set."""
     roots = config.roots if config.memories is not None else config.chosen(None)
     names = [root.name for root in roots] + ([] if config.memories is None else [TREE_NAME])
-    metrics = WatcherMetrics(CollectorRegistry())
+    metrics = WatcherMetrics(process_registry())
     lives = {name: Liveness(limit_seconds=STUCK_SECONDS) for name in names}
     for liveness in lives.values():
         liveness.waiting(1)  # its loop always has something to do: come round again
@@ -191,8 +194,9 @@ async def _opening(
         retry=store,
         observe=metrics.store.observe,
     )
-    producer = EventProducer(config.kafka, config.kafka_servers)
-    publisher = ChangePublisher(producer=producer, topic=topics.file_changes, retry=kafka)
+    tracing = open_tracing(config.tracing, service="hopline-watcher")
+    producer = EventProducer(config.kafka, config.kafka_servers, tracing=tracing)
+    publisher = ChangePublisher(producer=producer, topic=topics.file_changes, retry=kafka, tracing=tracing)
     clock, tombstones = VersionClock(), Tombstones(gate=gate)
     known = IndexedDocuments(gate)
     pacing = open_pacing(
@@ -227,6 +231,7 @@ async def _opening(
             await producer.stop()
         except Transient as exc:
             log.warning("producer.not_closed", reason=str(exc))
+        tracing.close()
 
 
 def _all_live(lives: dict[str, Liveness]) -> Verdict:

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
@@ -16,7 +17,8 @@ import pytest_asyncio
 from indexers.control import change_labels, read_labels
 from indexers.domain.entities.labels import EntityLabel, NamespaceLabels, PatternRule
 from indexers.domain.identity import INSTALLATION, AgentId, EntityNamespace, Principal, TenantId
-from indexers.erasures import restore_fences
+from indexers.erasures import Erasure, read_erasure, restore_fences
+from indexers.open_erasures import note_closed, note_open, open_notes
 from indexers.opensearch.rows import REBUILT, Index
 from indexers.settings import VaultRoot
 from search_api.erasure import service as erasure_service
@@ -26,7 +28,7 @@ from streams.batch import Record
 from streams.event_fields import new_event_fields
 from streams.events import RelationWritten, encode
 from tests.agents import Rig, agent_config, opened_rig, vault_root
-from tests.api import bearer, principal, running_service
+from tests.api import Service, bearer, principal, running_service
 from tests.conftest import Stack
 
 pytestmark = [pytest.mark.engines, pytest.mark.asyncio(loop_scope="module")]
@@ -44,9 +46,10 @@ WHEEL = "The Tidewheel turns at noon.\n"
 class World:
     """The agents, driven by hand, and the service over the same indices."""
 
-    def __init__(self, rig: Rig, http: httpx2.AsyncClient) -> None:
+    def __init__(self, rig: Rig, service: Service) -> None:
         self.rig = rig
-        self.http = http
+        self.http = service.http
+        self.service = service
         self.fed: list[Record] = []
 
     async def carry_out(self, *records: Record) -> None:
@@ -87,6 +90,15 @@ class World:
         if records:
             await self.carry_out(*records)
         return len(records)
+
+    async def shown(self) -> tuple[float, float]:
+        """What /metrics says after a look: erasures under way, and seconds since the oldest was asked for."""
+        await self.service.services.open_erasures.look()
+        value = self.service.metrics.registry.get_sample_value
+        pending, oldest = value("hopline_erasures_pending"), value("hopline_erasure_oldest_pending_seconds")
+        assert pending is not None
+        assert oldest is not None
+        return pending, oldest
 
     async def where(self, *words: str, root: VaultRoot | None = None) -> list[str]:
         """Indices that still say one of the words in any row, and files of the vault."""
@@ -133,7 +145,7 @@ async def shared(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Asyn
             )
         )
         await name_crew(rig)
-        yield World(rig, service.http)
+        yield World(rig, service)
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -393,3 +405,45 @@ async def test_a_forgotten_file_without_a_row_is_found_by_its_agent(world: World
     erased = await world.erase(ADMIN, agent="ada")
     assert erased["receipt"]["doc_ids"] == [world.id_of("memories/orla-long-ago.md")]
     assert (erased["receipt"]["removed"]["files"], await world.where("Orla")) == (1, [])
+
+
+async def test_an_erasure_that_nobody_asks_after_is_shown_and_ends_with_its_receipt(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasure_service, "_WAIT_SECONDS", 0.0)
+    gate, tenant = world.rig.gate, ADA.tenant_id
+    await world.ask(ADA, "POST", "/v1/memories", json={"content": "Orla once more."})
+    asked = (await world.ask(ADA, "POST", "/v1/erasures", json={"agent": "ada"})).json()
+    pending, oldest = await world.shown()
+    assert (asked["state"], pending) == ("pending", 1)
+    assert 0 < oldest < 60
+    while await world.work():
+        pass
+    assert await world.shown() == (0, 0)
+    found = await read_erasure(gate, Principal.pipeline(tenant), asked["erasure_id"])
+    assert found is not None
+    assert found.receipt is not None
+    # One whose asker waited for it leaves nothing to follow.
+    await world.carry_out(world.rig.saved("d1-orla.md", ORLA))
+    monkeypatch.undo()
+    assert (await world.erase(ADA, agent="ada"))["state"] == "complete"
+    assert await open_notes(gate, most=10) == ([], 0)
+
+
+async def test_a_note_without_an_erasure_is_dropped_once_no_process_can_be_at_it(world: World) -> None:
+    """A process that ended between the two writes; one that is at it now keeps its note."""
+    now = datetime.now(UTC)
+    for name, age in (("just-now", timedelta(seconds=5)), ("long-ago", timedelta(hours=1))):
+        erasure = Erasure(
+            erasure_id=name,
+            requested_by="ada",
+            requested_at=(now - age).isoformat(),
+            documents=[],
+            removed={},
+        )
+        await note_open(world.rig.gate, ADA.tenant_id, erasure)
+    pending, oldest = await world.shown()
+    assert pending == 1
+    assert 5 <= oldest < 60
+    await note_closed(world.rig.gate, ["just-now"])
+    assert await world.shown() == (0, 0)

@@ -58,6 +58,23 @@ def test_every_setting_and_metric_says_what_it_is() -> None:
         assert [row for row in rows if re.search(r"\|\s*\|$", row)] == []
 
 
+def test_every_metric_of_the_code_is_documented() -> None:
+    """Of every process, whichever module makes it: a registry that the page forgets is found by its names."""
+    page = (ROOT / "docs" / "reference" / "metrics.md").read_text()
+    source = "\n".join(
+        path.read_text()
+        for folder in ("indexers", "streams", "search_api", "hopline")
+        for path in (ROOT / folder).rglob("*.py")
+    )
+    made = set(
+        re.findall(
+            r"(?:Counter|Gauge|Histogram|counter|gauge|histogram|GaugeMetricFamily)\(\s*\"(\w+)\"", source
+        )
+    )
+    assert "hopline_stream_lag_seconds" in made
+    assert sorted(name for name in made if f"| `{name}` |" not in page) == []
+
+
 def test_every_command_module_is_there() -> None:
     text = (ROOT / "docs" / "reference" / "commands.md").read_text()
     assert sorted(module.__name__.rpartition(".")[2] for module in COMMANDS) == sorted(

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import random
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,6 +93,7 @@ def test_every_accepted_write_is_there_once(fleet: Fleet, engines: EnginePair, t
         asyncio.run(check_rows(pipeline, accepted))
         check_found(pipeline, keys, fleet, accepted)
         assert json.loads(pipeline.cli("dlq", "list", "--json", key=keys[0]).stdout)["letters"] == []
+    check_logs(pipeline, keys)
 
 
 def write_agents(folder: Path, count: int) -> list[str]:
@@ -173,3 +175,18 @@ def check_found(pipeline: Pipeline, keys: list[str], fleet: Fleet, accepted: Acc
     for number in random.Random(5).sample(range(fleet.writes), 20):  # noqa: S311 - reproducible sample
         key = keys[number % fleet.agents]
         assert pipeline.paths_for(word(number), key=key, parts=["keyword"]) == [accepted.paths[number]]
+
+
+def check_logs(pipeline: Pipeline, keys: list[str]) -> None:
+    """Each process wrote JSON, one line a batch and one a request, and in none of it what was written or asked."""
+    logs = {name: pipeline.data_dir.joinpath(f"{name}.log").read_text() for name in (*AGENTS, "api")}
+    said = re.compile("|".join([r"fleet\d{5}q", "says agent", *map(re.escape, keys)]))
+    assert [(name, found.group()) for name, log in logs.items() if (found := said.search(log))] == []
+    for name, log in logs.items():
+        lines = [json.loads(line) for line in log.splitlines()]
+        event, own_id = ("request.answered", "request_id") if name == "api" else ("batch.committed", "batch")
+        ids = [line[own_id] for line in lines if line["event"] == event]
+        assert ids, name
+        assert len(set(ids)) == len(ids), name
+        if name != "api":
+            assert all(line["agent"] == name for line in lines if line["event"] == event)

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
+import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
@@ -186,3 +187,49 @@ async def test_of_a_batch_that_holds_poison_the_records_are_done_one_by_one_in_i
     assert stages.of("commit", "acknowledged") == [
         ("commit", 0), ("commit", 1), ("commit", 2), ("acknowledged", 0), ("commit", 3), ("acknowledged", 0),
     ]  # fmt: skip
+
+
+async def test_each_batch_has_one_line_with_what_came_of_it() -> None:
+    """Of two that are in work at once, each has its own counts, and all lines of a batch bear its id."""
+
+    class Telling(Stages):
+        async def prepare(self, records: Sequence[Record]) -> int:
+            context.note(looked_at=len(records))
+            return await super().prepare(records)
+
+        async def commit(self, prepared: int) -> None:
+            structlog.get_logger().info("told.on_the_way")
+            await super().commit(prepared)
+            context.note(indexed=prepared, older=0)
+
+    context = context_of(2)
+    batches = [
+        [
+            Record(topic="t", partition=n % 2, offset=n, key=None, value=b"text", timestamp=1.0)
+            for n in range(3)
+        ],
+        [Record(topic="t", partition=0, offset=n, key=None, value=b"text", timestamp=1.0) for n in (7, 5)],
+    ]
+    with structlog.testing.capture_logs(processors=[structlog.contextvars.merge_contextvars]) as logged:
+        async with asyncio.TaskGroup() as tasks:
+            pipeline = Pipeline(Telling([(2, 2)] * 8), context, tasks)
+            for records in batches:
+                await pipeline.feed(records, acknowledge_nothing)
+            assert pipeline.in_work.keys() <= {("t", 0), ("t", 1)}
+            assert await pipeline.drain(5)
+    lines = [line for line in logged if line["event"] == "batch.committed"]
+    assert [(line["offsets"], line["records"], line["outcomes"]) for line in lines] == [
+        ({"t:0": "0-2", "t:1": "1-1"}, 3, {"looked_at": 3}),
+        ({"t:0": "5-7"}, 2, {"looked_at": 2, "indexed": 7}),
+    ]
+    assert all(
+        {"agent", "prepare_seconds", "wait_seconds", "commit_seconds"} <= line.keys() for line in lines
+    )
+    on_the_way = [line["batch"] for line in logged if line["event"] == "told.on_the_way"]
+    assert on_the_way == [line["batch"] for line in lines]
+    assert len(set(on_the_way)) == 2
+    assert structlog.contextvars.get_contextvars() == {}
+
+
+async def acknowledge_nothing() -> None:
+    return

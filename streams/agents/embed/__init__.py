@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 from indexers.embedders.factory import load_embedder
+from indexers.watched import WatchedEmbedder
 from streams.agents.config import AgentConfig, open_gate
 from streams.agents.embed.handler import EmbedHandler, Prepared
 from streams.agents.embed.model import Model
@@ -23,7 +24,8 @@ async def run(config: AgentConfig) -> None:
 
 @asynccontextmanager
 async def open_handler(config: AgentConfig, context: AgentContext) -> AsyncIterator[EmbedHandler]:
-    embedder = await asyncio.to_thread(load_embedder, config.embedder)
+    loaded = await asyncio.to_thread(load_embedder, config.embedder)
+    embedder = WatchedEmbedder(embedder=loaded, observe=context.metrics.model.observe)
     with (
         ThreadPoolExecutor(max_workers=1, thread_name_prefix="model") as model_thread,
         ThreadPoolExecutor(max_workers=1, thread_name_prefix="vault") as files,

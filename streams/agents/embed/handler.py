@@ -43,9 +43,14 @@ class Prepared:
     outdated: int
     words: list[Word] = field(default_factory=list)
 
+    @property
+    def done(self) -> list[Word]:
+        """What is carried out, as far as the store takes it."""
+        return [*(document.word for document in self.embedded), *self.deletions]
+
     def told_of(self, rejected: Sequence[Poisoned]) -> list[EventRow]:
         """Of followed events: done, or overtaken by another version; what was refused is told with its letter."""
-        done = {word.record.place for word in (*(e.word for e in self.embedded), *self.deletions)}
+        done = {word.record.place for word in self.done}
         refused = {one.record.place for one in (*self.poisoned, *rejected)}
         rows: list[EventRow] = []
         for word in self.words:
@@ -92,6 +97,12 @@ class EmbedHandler:
         await self.progress.tell(prepared.told_of(rejected))
         await self.context.park([*prepared.poisoned, *rejected])
         self.context.metrics.skipped.labels(reason="older").inc(prepared.outdated)
+        refused = {one.record.place for one in rejected}
+        done = [word for word in prepared.done if word.record.place not in refused]
+        self.context.metrics.findable("vector", [word.event.occurred_at for word in done])
+        self.context.note(
+            documents=len(prepared.embedded), deleted=len(prepared.deletions), older=prepared.outdated
+        )
 
     async def _texts(self, words: Sequence[Word]) -> tuple[list[Texts], list[Poisoned]]:
         texts: list[Texts] = []
@@ -132,6 +143,7 @@ class EmbedHandler:
         embeddings = self.context.metrics.embeddings
         embeddings.labels(outcome="computed").inc(len(computed))
         embeddings.labels(outcome="reused").inc(len(keys) - len(computed))
+        self.context.note(computed=len(computed), reused=len(keys) - len(computed))
         return known | computed, refused
 
     async def _known(self, keys: Sequence[VectorKey]) -> dict[VectorKey, Vector]:

@@ -119,6 +119,7 @@ def _record(
         kind=kind,
         doc_id=subject.doc_id,
         label=label,
+        changed_at=subject.changed_at,
         erased=kind == "deleted" and subject.erased,
         mentions=[
             ExtractedMention(

@@ -230,6 +230,13 @@ class ExtractHandler:
             metrics.skipped_words.inc(extraction.skipped_words)
         for page in prepared.turned:
             _log.info("extraction.page", **page.log_fields)
+        self.context.note(
+            documents=len(prepared.extractions),
+            deleted=len(prepared.deletions),
+            mentions=sum(len(extraction.told.kept) for extraction in prepared.extractions),
+            same=prepared.done,
+            older=prepared.outdated,
+        )
 
 
 def told_of(prepared: Prepared) -> list[EventRow]:

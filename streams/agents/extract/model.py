@@ -18,6 +18,7 @@ from indexers.errors import RefusedInput
 from indexers.extraction import Begun, Extracted, ask_each, begin_texts, finish_texts
 from indexers.model_calls import TextToExtract
 from indexers.ports import EntityExtractor, ModelCall, Span
+from indexers.watched import ModelCalled
 from streams.context import AgentContext
 
 #: Groups of texts on their way: one that the model is at, of short texts some that it is given ahead, one ready for it,
@@ -58,17 +59,23 @@ class Watched:
         return self.extractor.word_tokens(words)
 
     def extract(self, windows: Sequence[str], labels: Sequence[str], *, threshold: float) -> list[list[Span]]:
+        started = time.perf_counter()
         spans = self.extractor.extract(windows, labels, threshold=threshold)
-        self._count(len(windows))
+        self._count(len(windows), time.perf_counter() - started)
         return spans
 
     def extract_each(self, calls: Iterable[ModelCall]) -> Iterator[list[list[Span]]]:
+        """What the caller does between two answers is none of a call's time."""
+        started = time.perf_counter()
         for answers in self.extractor.extract_each(calls):
-            self._count(len(answers))
+            self._count(len(answers), time.perf_counter() - started)
             yield answers
+            started = time.perf_counter()
 
-    def _count(self, windows: int) -> None:
-        self.context.metrics.model_windows.observe(windows)
+    def _count(self, windows: int, seconds: float) -> None:
+        metrics = self.context.metrics
+        metrics.model_windows.observe(windows)
+        metrics.model.observe(ModelCalled(model="extractor", texts=windows, seconds=seconds))
         self.context.beat()
 
 

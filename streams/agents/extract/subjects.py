@@ -30,6 +30,8 @@ class Subject:
     whole: bool = False
     #: Followed events: see `DocumentChanged.tracks`.
     tracks: tuple[str, ...] = ()
+    #: When the document changed; None where nothing has happened to it.
+    changed_at: str | None = None
 
     @property
     def doc_id(self) -> DocumentId:
@@ -56,6 +58,7 @@ def of_word(word: Word) -> Subject:
         is_deletion=word.is_deletion,
         erased=event.erased,
         tracks=tuple(event.tracks),
+        changed_at=event.occurred_at,
     )
 
 

@@ -144,6 +144,12 @@ class IngestHandler:
         fingerprint = self.planner.versions.fingerprint
         told = told_of(written, planned.overtaken)
         ungated = await hold("opensearch", lambda: write_gate_rows(self.gate, written, fingerprint, told))
+        occurred = [work.arrival.event.occurred_at for work in written.applied]
+        self.context.metrics.findable("keyword", occurred)
+        self.context.note(
+            indexed=sum(work.planned is not None for work in written.applied),
+            deleted=sum(work.planned is None for work in written.applied),
+        )
         return len(written.stale), [*written.rejected, *ungated]
 
     def _texts(self, planned: Planned) -> VaultTexts:
@@ -239,6 +245,7 @@ class IngestHandler:
     def _count(self, decided: Decided, *, older: int) -> None:
         self.context.metrics.skipped.labels(reason="same").inc(decided.same)
         self.context.metrics.skipped.labels(reason="older").inc(decided.older + older)
+        self.context.note(same=decided.same, older=decided.older + older)
 
     async def _run(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self.executor, call)

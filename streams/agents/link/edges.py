@@ -47,6 +47,8 @@ class Edges:
     excluded: defaultdict[TenantId, list[Query]] = field(default_factory=lambda: defaultdict(list))
     rejected: list[Poisoned] = field(default_factory=list)
     written: int = 0
+    #: Words that stand as they were told, ends of documents among them.
+    current: list[Word] = field(default_factory=list)
     #: Words that a later event of the document has overtaken.
     older: int = 0
 
@@ -55,7 +57,8 @@ async def write_edges(gate: Gate, words: Sequence[Word]) -> Edges:
     """New rows in the store and findable; outdated ones found and left."""
     edges = Edges()
     verdicts = await _verdicts(gate, words)
-    edges.older = sum(verdict.rows is None and not verdict.word.is_deletion for verdict in verdicts)
+    edges.current = [v.word for v in verdicts if v.rows is not None or v.word.is_deletion]
+    edges.older = len(verdicts) - len(edges.current)
     await _write(gate, verdicts, edges)
     await _require_current(gate, verdicts)
     await gate.refresh(Index.CURATION, Index.ENTITIES, Index.MENTIONS, Index.PROPOSALS)

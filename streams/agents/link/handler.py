@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import structlog
 
-from indexers.domain.identity import EntityNamespace, Principal
+from indexers.domain.identity import DocumentId, EntityNamespace, Principal
 from indexers.errors import PoisonRecord
 from indexers.opensearch.gate import Gate, RowWrite
 from indexers.opensearch.rows import CurationRow, Index, owner_fields
@@ -55,6 +55,17 @@ class Tally:
     written: int = 0
     rejected: list[Poisoned] = field(default_factory=list)
     settled: Settled = field(default_factory=Settled)
+    #: Words whose edges, names and entities stand.
+    current: list[Word] = field(default_factory=list)
+
+    def findable(self) -> dict[DocumentId, str]:
+        """When each document changed whose mentions can be found now. One may be told of under twenty labels."""
+        refused = {one.record.place for one in self.rejected}
+        return {
+            word.doc_id: word.event.changed_at
+            for word in self.current
+            if word.event.changed_at is not None and word.record.place not in refused
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +157,11 @@ class LinkHandler:
         with self._timed("names"):
             settled = await settle_names(self.gate, edges, [])
         return edges, Tally(
-            older=edges.older, written=edges.written, rejected=edges.rejected, settled=settled
+            older=edges.older,
+            written=edges.written,
+            rejected=edges.rejected,
+            settled=settled,
+            current=edges.current,
         )
 
     async def _remove(self, edges: Edges) -> int:
@@ -185,6 +200,14 @@ class LinkHandler:
         metrics.link_edges.labels(outcome="removed").inc(sum(t.removed for t in tallies))
         for outcome in ("created", "joined", "removed"):
             metrics.link_names.labels(outcome=outcome).inc(sum(getattr(t.settled, outcome) for t in tallies))
+        metrics.findable("entity", {k: v for tally in tallies for k, v in tally.findable().items()}.values())
+        self.context.note(
+            words=sum(len(t.current) for t in tallies),
+            commands=len(commands),
+            edges=sum(t.written for t in tallies),
+            removed_edges=sum(t.removed for t in tallies),
+            older=prepared.outdated + sum(t.older for t in tallies),
+        )
         metrics.link_proposals.inc(sum(t.settled.proposed for t in tallies))
         for command in commands:
             metrics.link_commands.labels(kind=command.event.kind).inc()

@@ -1,4 +1,4 @@
-"""What the service says of itself."""
+"""What every process says of itself."""
 
 from __future__ import annotations
 
