@@ -58,8 +58,11 @@ def manifest(set_up: str, *options: str) -> str:
     return done.stdout
 
 
-def objects(set_up: str, *options: str) -> list[dict[str, Any]]:
-    return [found for found in yaml.safe_load_all(manifest(set_up, *options)) if found]
+@functools.cache
+def objects(set_up: str, *options: str) -> tuple[dict[str, Any], ...]:
+    """Not to be changed: all tests of a process look at the same ones."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return tuple(found for found in yaml.load_all(manifest(set_up, *options), loader) if found)
 
 
 def of_kind(kind: str, set_up: str, *options: str) -> list[dict[str, Any]]:

@@ -86,7 +86,7 @@ HOPLINE_API__KEYS_FILE: /etc/hopline/keys/keys.json
 HOPLINE_API__SECRET_FILE: /etc/hopline/keys/installation-secret
 HOPLINE_MCP__ENABLED: {{ $query.mcp.enabled | quote }}
 HOPLINE_MCP__ALLOWED_HOSTS: {{ concat $hosts $query.mcp.allowedHosts | toJson | quote }}
-HOPLINE_MCP__ALLOWED_ORIGINS: {{ concat $origins $query.mcp.allowedOrigins | toJson | quote }}
+HOPLINE_MCP__ALLOWED_ORIGINS: {{ concat $origins $query.mcp.allowedOrigins | default list | toJson | quote }}
 {{- with $query.oidc.issuer }}
 HOPLINE_OIDC__ISSUER: {{ . | quote }}
 HOPLINE_OIDC__AUDIENCE: {{ $query.oidc.audience | quote }}
