@@ -96,17 +96,23 @@ def test_a_command_that_fails_is_told_with_its_last_words(tmp_path: Path) -> Non
         run(["no-such-compiler", "-v"], cwd=tmp_path)
 
 
-def test_schemas_lead_to_the_file_beside_instead_of_the_web(tmp_path: Path) -> None:
+def test_schemas_lead_to_the_file_beside_instead_of_the_web_and_say_no_more_than_needed(
+    tmp_path: Path,
+) -> None:
     wheel = tmp_path / "schemas.whl"
     place = "kubernetes_validate/kubernetes-json-schema/v1.30.0-local-strict"
-    schema = {"$id": "https://web/pod", "properties": {"spec": {"$ref": "/api/_definitions.json#/Spec"}}}
+    fields = {
+        "spec": {"$ref": "/api/_definitions.json#/Spec"},
+        "description": {"type": "string", "description": "Why."},
+    }
+    schema = {"$id": "https://web/pod", "properties": fields}
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr(f"{place}/pod-v1.json", json.dumps(schema))
         archive.writestr(f"{place.replace('-strict', '')}/pod-v1.json", "{}")
     unpack_schemas(wheel, "1.30", tmp_path / "1.30")
     [found] = (tmp_path / "1.30").iterdir()
     assert json.loads(found.read_text(encoding="utf-8")) == {
-        "properties": {"spec": {"$ref": "_definitions.json#/Spec"}}
+        "properties": {"spec": {"$ref": "_definitions.json#/Spec"}, "description": {"type": "string"}}
     }
     with pytest.raises(ChartToolError, match=r"no schemas of Kubernetes 1\.99"):
         unpack_schemas(wheel, "1.99", tmp_path / "1.99")

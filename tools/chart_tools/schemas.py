@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from tools.chart_tools.errors import ChartToolError
 
@@ -16,7 +17,10 @@ KUBERNETES_VERSIONS = ("1.29", "1.37")
 
 
 def unpack_schemas(wheel: Path, version: str, folder: Path) -> None:
-    """One file a kind, unknown fields refused. References lead to the file beside, not to the web."""
+    """One file a kind, unknown fields refused. References lead to the file beside, not to the web.
+
+    Without descriptions, which are most of the text: kubeconform reads all definitions anew for each kind.
+    """
     wanted = f"kubernetes_validate/kubernetes-json-schema/v{version}.0-local-strict/"
     folder.mkdir(parents=True)
     with zipfile.ZipFile(wheel) as archive:
@@ -25,6 +29,14 @@ def unpack_schemas(wheel: Path, version: str, folder: Path) -> None:
             raise ChartToolError(f"{wheel.name} has no schemas of Kubernetes {version}")
         for name in names:
             text = archive.read(name).decode()
-            schema = json.loads(text.replace('"/api/_definitions.json#', '"_definitions.json#'))
+            text = text.replace('"/api/_definitions.json#', '"_definitions.json#')
+            schema = json.loads(text, object_hook=_without_description)
             schema.pop("$id", None)
             (folder / PurePosixPath(name).name).write_text(json.dumps(schema), encoding="utf-8")
+
+
+def _without_description(part: dict[str, Any]) -> dict[str, Any]:
+    """A field may have that name, too: then it is no text."""
+    if isinstance(part.get("description"), str):
+        del part["description"]
+    return part
