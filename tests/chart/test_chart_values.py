@@ -47,6 +47,10 @@ BAD = {
         "--set embed.autoscaling.enabled=true",
         "embed.autoscaling.maxReplicas (8) is more than kafka.partitions (4)",
     ),
+    "a second group of more than partitions": (
+        "--set embed.reindex.replicas=5",
+        "embed.reindex.replicas (5) is more than kafka.partitions (4)",
+    ),
     "fewest above most": (
         "--set ingest.autoscaling.enabled=true,ingest.autoscaling.minReplicas=4,ingest.autoscaling.maxReplicas=3",
         "ingest.autoscaling.minReplicas is more than maxReplicas",

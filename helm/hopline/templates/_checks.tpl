@@ -14,6 +14,9 @@
 {{- fail (printf "%s.replicas (%d) is more than kafka.partitions (%d): pods beyond the partitions get no work" $agent (int $cfg.replicas) (int $kafka.partitions)) }}
 {{- end }}
 {{- end }}
+{{- if gt (int .Values.embed.reindex.replicas) (int $kafka.partitions) }}
+{{- fail (printf "embed.reindex.replicas (%d) is more than kafka.partitions (%d): pods beyond the partitions get no work" (int .Values.embed.reindex.replicas) (int $kafka.partitions)) }}
+{{- end }}
 {{- if gt (int .Values.query.autoscaling.minReplicas) (int .Values.query.autoscaling.maxReplicas) }}
 {{- fail "query.autoscaling.minReplicas is more than maxReplicas" }}
 {{- end }}

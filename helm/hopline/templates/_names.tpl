@@ -63,3 +63,8 @@ app.kubernetes.io/component: {{ .name }}
 {{- $name := printf "%s:%s%s" $image.repository $tag (ternary $image.cudaSuffix "" .cuda) }}
 {{- if $image.registry }}{{ printf "%s/%s" $image.registry $name }}{{ else }}{{ $name }}{{ end }}
 {{- end }}
+
+{{/* The StatefulSets, as YAML. */}}
+{{- define "hopline.workers" -}}
+[ingest, embed, extract, link{{ if .Values.embed.reindex.enabled }}, embed-reindex{{ end }}]
+{{- end }}
