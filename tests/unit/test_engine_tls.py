@@ -173,8 +173,8 @@ def test_a_file_that_is_no_certificate_is_named_with_its_setting(name: str, tmp_
     wrong.write_text("no certificate", encoding="utf-8")
     for file in (wrong, tmp_path / "missing.pem"):
         with pytest.raises(ConfigurationError, match=rf"opensearch\.{name}.*{file.name}"):
-            connect(OpenSearchSettings(**{name: file}), "https://127.0.0.1:9200")  # type: ignore[arg-type]
-        settings = KafkaSettings(security_protocol="SSL", **{name: file})  # type: ignore[arg-type]
+            connect(OpenSearchSettings(**{name: file}), "https://127.0.0.1:9200")
+        settings = KafkaSettings(security_protocol="SSL", **{name: file})
         with pytest.raises(ConfigurationError, match=rf"kafka\.{name}.*{file.name}"):
             KafkaConnection(servers="", settings=settings).ssl_context()
 
