@@ -50,6 +50,12 @@ def test_one_that_fails_leaves_nothing_and_is_tried_again(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
 
 
+def test_what_a_killed_process_left_is_swept_out(tmp_path: Path) -> None:
+    (tmp_path / ".drill-1a2b").mkdir()
+    ensure(item(lambda folder: (folder / "bin").touch()), tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "drill-1.2"]
+
+
 def test_one_without_its_files_is_none(tmp_path: Path) -> None:
     with pytest.raises(ChartToolError, match=r"drill 1\.2 was made, but drill isn't there"):
         ensure(item(lambda _folder: None), tmp_path)

@@ -60,6 +60,9 @@ def _home(folder: Path, item: Item) -> Path:
 
 
 def _make(item: Item, home: Path) -> None:
+    """With the lock held, so what lies there half made is of a process that was killed."""
+    for left in home.parent.glob(f".{item.name}-*"):
+        shutil.rmtree(left, ignore_errors=True)
     making = Path(tempfile.mkdtemp(prefix=f".{item.name}-", dir=home.parent))
     try:
         item.make(making)
