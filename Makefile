@@ -52,7 +52,7 @@ format: setup
 	$(RUN) ruff format .
 
 test: lint
-	$(RUN) pytest -n $(WORKERS) --dist loadfile $(PYTEST_FLAGS)
+	$(RUN) pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_FLAGS)
 
 soak: setup
 	$(RUN) pytest -m soak -o log_cli=true $(PYTEST_FLAGS)

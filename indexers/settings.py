@@ -27,6 +27,8 @@ class OpenSearchSettings(Section):
     username: str | None = Field(None, description="Basic authentication user.")
     password: SecretStr | None = Field(None, description="Basic authentication password.")
     ca_file: Path | None = Field(None, description="CA bundle for https.")
+    cert_file: Path | None = Field(None, description="Client certificate for https (PEM).")
+    key_file: Path | None = Field(None, description="Its private key; empty: in the same file.")
     timeout_seconds: float = Field(10.0, gt=0, description="Limit of one request.")
     pool_size: int = Field(16, ge=1, description="Connections held open by one process.")
     shards: int = Field(1, ge=1, description="Primary shards of a newly created index.")

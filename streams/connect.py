@@ -21,6 +21,7 @@ from aiokafka.errors import (
 )
 
 from indexers.errors import Away, ConfigurationError, HoplineError, Transient
+from indexers.tls import engine_tls
 from streams.settings import KafkaSettings
 
 #: A dead letter holds key and value in base64 (4/3) beside its own fields: it needs more room than the record had.
@@ -55,9 +56,15 @@ class KafkaConnection:
         return self.settings.max_message_bytes - RECORD_OVERHEAD
 
     def ssl_context(self) -> ssl.SSLContext | None:
+        """None where the connection is plain. Raises ConfigurationError for files that can't be used."""
         if self.settings.security_protocol not in ("SSL", "SASL_SSL"):
             return None
-        return ssl.create_default_context(cafile=self.settings.ca_file)
+        return engine_tls(
+            section="kafka",
+            ca_file=self.settings.ca_file,
+            cert_file=self.settings.cert_file,
+            key_file=self.settings.key_file,
+        )
 
     def password(self) -> str | None:
         secret = self.settings.sasl_password
@@ -73,7 +80,7 @@ class KafkaConnection:
         }
         if self.settings.security_protocol.startswith("SASL"):
             options |= {
-                "sasl_mechanism": "PLAIN",
+                "sasl_mechanism": self.settings.sasl_mechanism,
                 "sasl_plain_username": self.settings.sasl_username,
                 "sasl_plain_password": self.password(),
             }

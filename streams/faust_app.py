@@ -146,6 +146,6 @@ def _credentials(connection: KafkaConnection) -> Any:
             username=settings.sasl_username,
             password=connection.password(),
             ssl_context=connection.ssl_context(),
-            mechanism="PLAIN",
+            mechanism=settings.sasl_mechanism,
         )
     return None

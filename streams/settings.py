@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, SecretStr
@@ -16,9 +17,14 @@ class KafkaSettings(Section):
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
         "PLAINTEXT", description="How to talk to the brokers."
     )
-    sasl_username: str | None = Field(None, description="SASL user (PLAIN).")
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
+        "PLAIN", description="How user and password are shown."
+    )
+    sasl_username: str | None = Field(None, description="SASL user.")
     sasl_password: SecretStr | None = Field(None, description="SASL password.")
-    ca_file: str | None = Field(None, description="CA bundle for SSL.")
+    ca_file: Path | None = Field(None, description="CA bundle for SSL; empty: the system's.")
+    cert_file: Path | None = Field(None, description="Client certificate for SSL (PEM).")
+    key_file: Path | None = Field(None, description="Its private key; empty: in the same file.")
     partitions: int = Field(4, ge=1, description="Partitions of a newly created topic.")
     replication_factor: int = Field(1, ge=1, description="Replicas of a newly created topic.")
     max_message_bytes: int = Field(2_097_152, ge=65_536, description="Largest record, bytes.")

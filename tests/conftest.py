@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,17 @@ def pytest_configure() -> None:
 
 def pytest_unconfigure() -> None:
     shutil.rmtree(Path(os.environ.pop("HOPLINE_CONFIG")).parent, ignore_errors=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Those that need the chart's tools last: in CI they are still being built when the tests begin.
+
+    Where workers share the files out (`--no-loadscope-reorder` leaves that to us), large files go first, so that none
+    is left to one worker at the end.
+    """
+    sizes = Counter(item.path for item in items) if hasattr(config, "workerinput") else Counter()
+    items.sort(key=lambda item: ("chart" in item.path.parts, -sizes[item.path]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ from hopline.cli import (
     entity,
     erase,
     evaluate,
+    init,
     keys,
     labels,
     links,
@@ -66,6 +67,7 @@ COMMANDS = (
     evaluate,
     train,
     settings,
+    init,
     demo,
 )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import sys
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from hopline.local_key import (
@@ -29,6 +30,7 @@ from indexers.opensearch.retry import RetryPolicy
 from search_api.identity.register import Entry, tenant_register
 from search_api.identity.stored import StoredTenant
 from search_api.keys import generate_key, key_digest, read_keys, store_key
+from search_api.wiring import query_embedder
 from streams.admin import ensure_topics
 from streams.topics import Topics
 
@@ -70,25 +72,30 @@ def ensure_operator_key(settings: Settings) -> bool:
     return True
 
 
-async def ensure_topics_and_indices(settings: Settings) -> None:
-    """Both are left as they are where they exist. Raises ConfigurationError on a mismatch (another model)."""
+async def ensure_topics_and_indices(settings: Settings, tenants: Iterable[str]) -> None:
+    """All are left as they are where they exist. Raises ConfigurationError on a mismatch (another model)."""
     await ensure_topics(settings.kafka, settings.kafka_servers, Topics(settings.prefix))
-    embedder = await asyncio.to_thread(load_embedder, settings.embedder)
+    # The query service's: it needs no GPU, and lies in the same space.
+    embedder = await asyncio.to_thread(load_embedder, query_embedder(settings.embedder))
     retry = RetryPolicy(attempts=_ATTEMPTS)
     gate = gate_at(settings.opensearch_url, settings.opensearch, prefix=settings.prefix, retry=retry)
     try:
         await gate.ensure_indices(
             dimension=embedder.dimension, pair_id=embedder.pair_id, cosine_floor=embedder.cosine_floor
         )
-        await ensure_tenants(gate, settings)
+        await ensure_tenants(gate, tenants)
     finally:
         await gate.close()
 
 
-async def ensure_tenants(gate: Gate, settings: Settings) -> None:
-    """The local user's tenant and those of the configured vaults stand in the register; what stands there stays."""
+def vault_tenants(settings: Settings) -> tuple[str, ...]:
+    return tuple(root.tenant for root in settings.vaults)
+
+
+async def ensure_tenants(gate: Gate, names: Iterable[str]) -> None:
+    """The tenants stand in the register; what stands there stays."""
     register = tenant_register(gate)
-    for name in dict.fromkeys((LOCAL_TENANT, *(root.tenant for root in settings.vaults))):
+    for name in dict.fromkeys(names):
         if await register.read(name) is None:
             by, at = f"{INSTALLATION}/{OPERATOR.agent_id}", datetime.now(UTC)
             tenant = StoredTenant(tenant=name, created_at=at, created_by=by)
@@ -99,7 +106,8 @@ def main() -> None:
     try:
         settings = load_settings()
         ensure_keys(settings)
-        asyncio.run(ensure_topics_and_indices(settings))
+        # The local user's, and those of the vaults.
+        asyncio.run(ensure_topics_and_indices(settings, (LOCAL_TENANT, *vault_tenants(settings))))
     except HoplineError as exc:
         sys.exit(str(exc))
 

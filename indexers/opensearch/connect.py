@@ -18,6 +18,7 @@ from opensearchpy.exceptions import ConnectionTimeout, TransportError
 from indexers.errors import Away, ConfigurationError, RefusedRequest, Transient
 from indexers.opensearch.http import AnswerGivenUp, HttpClient, HttpHost
 from indexers.settings import OpenSearchSettings
+from indexers.tls import engine_tls
 
 T = TypeVar("T")
 Method = Literal["GET", "POST", "PUT", "DELETE"]
@@ -88,12 +89,20 @@ class _Connection(AIOHttpConnection):
 
 
 def connect(settings: OpenSearchSettings, url: str) -> AsyncOpenSearch:
-    """A client that tries once: retries are `RetryPolicy`'s. One per event loop; the gate closes it."""
+    """A client that tries once: retries are `RetryPolicy`'s. One per event loop; the gate closes it.
+
+    Raises ConfigurationError for certificates that can't be used.
+    """
     # At DEBUG the library logs request bodies, which hold the text of memories.
     logging.getLogger("opensearch").setLevel(logging.ERROR)
     password = settings.password
     auth = (settings.username, password.get_secret_value()) if settings.username and password else None
-    options: dict[str, Any] = {} if settings.ca_file is None else {"ca_certs": str(settings.ca_file)}
+    files = (settings.ca_file, settings.cert_file, settings.key_file)
+    options: dict[str, Any] = {}
+    if any(files) and url.startswith("https:"):
+        ca_file, cert_file, key_file = files
+        tls = engine_tls(section="opensearch", ca_file=ca_file, cert_file=cert_file, key_file=key_file)
+        options = {"ssl_context": tls}
     return AsyncOpenSearch(
         hosts=[url],
         http_auth=auth,
