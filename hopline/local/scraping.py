@@ -11,7 +11,7 @@ import msgspec
 from hopline.local.state import write_whole
 from hopline.local.supervised import ProcessSpec
 
-#: Process of the stack → label `component`, as alerts, dashboards and the chart have it. Engines export nothing of ours.
+#: Process of the stack → label `component`, as alerts, dashboards and the chart have it. Engines have none of it.
 COMPONENTS: Final[Mapping[str, str]] = {
     "ingest": "ingest",
     "embed": "embed",

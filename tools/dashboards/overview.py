@@ -197,6 +197,29 @@ _TROUBLE = Row(
                 ),
             ),
         ),
+        Panel(
+            title="Comparisons that could not be ended, 6 h",
+            about="The store or a vault was away.",
+            unit="short",
+            queries=(
+                Query(
+                    expr=f"sum by (component) (increase(hopline_verify_failed_runs_total{{{SELECT}}}[6h]))",
+                    legend="{{component}}",
+                ),
+            ),
+        ),
+        Panel(
+            title="Time of a comparison",
+            about="Of one complete run, its second look included: mean of 6 h.",
+            unit="s",
+            queries=(
+                Query(
+                    expr=f"sum by (component) (increase(hopline_verify_run_seconds_sum{{{SELECT}}}[6h]))"
+                    f" / sum by (component) (increase(hopline_verify_run_seconds_count{{{SELECT}}}[6h]))",
+                    legend="{{component}}",
+                ),
+            ),
+        ),
     ),
 )
 
