@@ -9,7 +9,7 @@ from functools import cache
 from prometheus_client import CollectorRegistry, Histogram
 
 from tools.dashboards.promql import grouped_labels, parse, selectors
-from tools.reference import collectors, registries
+from tools.reference import registries
 
 #: Added by whoever scrapes; `component` by the chart and by the local stack's file of targets.
 TARGET_LABELS = frozenset({"component", "namespace", "instance", "pod", "job"})
@@ -19,7 +19,7 @@ OF_PROMETHEUS = {"ALERTS": frozenset({"alertname", "alertstate", "severity"})}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """`family`: the metric's own name without the endings of its series; `buckets`: values of `le`, as they are written."""
+    """`family`: the metric's name without the endings of its series; `buckets`: values of `le`, as they are written."""
 
     family: str
     labels: frozenset[str]
@@ -33,7 +33,7 @@ def exported() -> dict[str, Exported]:
 
 
 def _series(registry: CollectorRegistry) -> Iterator[tuple[str, Exported]]:
-    for collector in collectors(registry):
+    for collector in set(registry._collector_to_names):
         for family in collector.describe():
             labels = frozenset(getattr(collector, "_labelnames", ()))
             if family.type == "histogram":
