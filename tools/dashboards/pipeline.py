@@ -108,7 +108,7 @@ _BATCHES = Row(
     title="Batches",
     panels=(
         Panel(
-            title="Records confirmed",
+            title="Records confirmed, by topic",
             about="Stored, skipped or parked.",
             unit="ops",
             queries=(rates("hopline_stream_records_total", "component, topic"),),
