@@ -141,7 +141,7 @@ WATCHER = Row(
         ),
         Panel(
             title="Files left out",
-            about="At the last scan, by reason: unreadable, too large, a name that isn't UTF-8 …",
+            about="At the last scan, by reason: unreadable, too large, a name that is no UTF-8 and the like.",
             unit="short",
             queries=(gauges("hopline_watcher_problems", "root, reason", how="max"),),
         ),
