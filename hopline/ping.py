@@ -41,15 +41,14 @@ def _place(url: str) -> SplitResult | None:
     """None for what is no plain HTTP address."""
     try:
         place = urlsplit(url)
-        return place if place.scheme == "http" and place.hostname and place.port != 0 else None
+        fine = place.scheme == "http" and place.hostname and place.port != 0
     except ValueError:
         return None
+    return place if fine else None
 
 
 def _ask(place: SplitResult) -> tuple[bool, str]:
-    connection = http.client.HTTPConnection(
-        place.hostname or "", place.port or 80, timeout=TIMEOUT_SECONDS
-    )
+    connection = http.client.HTTPConnection(place.hostname or "", place.port or 80, timeout=TIMEOUT_SECONDS)
     try:
         connection.request("GET", place.path or "/")
         answer = connection.getresponse()
@@ -58,7 +57,7 @@ def _ask(place: SplitResult) -> tuple[bool, str]:
         return False, str(exc) or type(exc).__name__
     finally:
         connection.close()
-    return 200 <= answer.status < 300, f"{answer.status} {' '.join(body.split())}"  # noqa: PLR2004 - HTTP's own
+    return 200 <= answer.status < 300, f"{answer.status} {' '.join(body.split())}"
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from tests.engines import free_ports
 @contextmanager
 def answering(status: int, body: bytes) -> Iterator[str]:
     class Answer(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # noqa: N802 - the library's name
+        def do_GET(self) -> None:
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -69,6 +69,8 @@ def test_what_is_no_address_is_wrong_usage(urls: list[str], capsys: pytest.Captu
 
 def test_it_loads_nothing_of_the_command_line() -> None:
     """It runs every few seconds in every container."""
-    script = "import sys, hopline.ping; print([m for m in ('typer', 'asyncio', 'pydantic') if m in sys.modules])"
+    script = (
+        "import sys, hopline.ping; print([m for m in ('typer', 'asyncio', 'pydantic') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -60,7 +60,9 @@ class Builder:
             case "ARG":
                 built.arguments |= step.pairs
             case "ENV":
-                built.env |= {name: filled(value, built.arguments | built.env) for name, value in step.pairs.items()}
+                built.env |= {
+                    name: filled(value, built.arguments | built.env) for name, value in step.pairs.items()
+                }
             case "WORKDIR":
                 built.folder = step.text
                 (root / step.text.removeprefix("/")).mkdir(parents=True, exist_ok=True)
@@ -70,7 +72,14 @@ class Builder:
                 print(f"RUN {step.text}", flush=True)
                 words = f"cd {shlex.quote(built.folder)} && {step.text}"
                 with machine_lent(root):
-                    run("chroot", str(root), "/bin/sh", "-c", words, env=build_environment() | built.arguments | built.env)
+                    run(
+                        "chroot",
+                        str(root),
+                        "/bin/sh",
+                        "-c",
+                        words,
+                        env=build_environment() | built.arguments | built.env,
+                    )
 
     def _copy(self, step: Step, built: Built, root: Path) -> None:
         *options, last = step.words

@@ -79,7 +79,7 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 
 
 def kept(ignore: Path, files: Iterator[str]) -> list[str]:
-    """Those of the files (relative, with slashes) that a .dockerignore lets through: the last rule that fits decides."""
+    """Those of the files (relative) that a .dockerignore lets through: the last rule that fits decides."""
     lines = [line.strip() for line in ignore.read_text().splitlines()]
     rules = [
         (not line.startswith("!"), _pattern(line.removeprefix("!")))
@@ -96,7 +96,9 @@ def kept(ignore: Path, files: Iterator[str]) -> list[str]:
 def _pattern(rule: str) -> re.Pattern[str]:
     """Fits the named file, and everything below a named folder."""
     parts = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    escaped = re.sub(r"\*\*/|\*\*|\*|\?|[^*?]+", lambda match: parts.get(match[0]) or re.escape(match[0]), rule)
+    escaped = re.sub(
+        r"\*\*/|\*\*|\*|\?|[^*?]+", lambda match: parts.get(match[0]) or re.escape(match[0]), rule
+    )
     return re.compile(f"{escaped}(?:/.*)?$")
 
 

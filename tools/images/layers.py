@@ -85,7 +85,9 @@ def run(*command: str, env: Mapping[str, str] | None = None) -> None:
     """Raises SystemExit with the command's words where it fails."""
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)  # noqa: S603 - ours
     if done.returncode:
-        raise SystemExit(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+        raise SystemExit(
+            f"{' '.join(command)}: exit {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
+        )
 
 
 def copy(source: Path, target: Path) -> None:
@@ -117,8 +119,22 @@ class Box:
         uid, _, gid = self.user.partition(":")
         isolated = () if network else ("--net",)
         argv = [
-            *("/usr/bin/unshare", *isolated, "--pid", "--fork", "--kill-child", f"--mount-proc={self.root / 'proc'}"),
-            *("/usr/sbin/chroot", str(self.root), "setpriv", f"--reuid={uid}", f"--regid={gid}", *self.dropped),
+            *(
+                "/usr/bin/unshare",
+                *isolated,
+                "--pid",
+                "--fork",
+                "--kill-child",
+                f"--mount-proc={self.root / 'proc'}",
+            ),
+            *(
+                "/usr/sbin/chroot",
+                str(self.root),
+                "setpriv",
+                f"--reuid={uid}",
+                f"--regid={gid}",
+                *self.dropped,
+            ),
             *("/usr/bin/env", f"--chdir={self.folder}", "--", *command),
         ]
         with log.open("wb") as output:
@@ -126,7 +142,9 @@ class Box:
                 argv, env={**self.env, **(env or {})}, stdout=output, stderr=subprocess.STDOUT
             )
 
-    def call(self, *command: str, log: Path, env: Mapping[str, str] | None = None, network: bool = True) -> int:
+    def call(
+        self, *command: str, log: Path, env: Mapping[str, str] | None = None, network: bool = True
+    ) -> int:
         return self.start(*command, env=env, network=network, log=log).wait()
 
 

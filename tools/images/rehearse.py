@@ -39,7 +39,15 @@ def main() -> int:
     if _INSIDE not in os.environ:
         # Whatever is mounted goes with the process.
         os.environ[_INSIDE] = "1"
-        words = ["unshare", "--mount", "--propagation", "private", sys.executable, "-m", "tools.images.rehearse"]
+        words = [
+            "unshare",
+            "--mount",
+            "--propagation",
+            "private",
+            sys.executable,
+            "-m",
+            "tools.images.rehearse",
+        ]
         os.execvp(words[0], [*words, *sys.argv[1:]])  # noqa: S606 - ourselves
     work: Path = asked.work.resolve()
     work.mkdir(parents=True, exist_ok=True)

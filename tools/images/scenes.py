@@ -75,13 +75,17 @@ class Rehearsal:
             text = self.told("nothing of the root can be written", box, "/bin/sh", "-c", search)
             self.check("nothing of the root can be written", not text.strip(), text)
             self.told("models without a network", box, "python3", "-c", _MODELS, network=False)
-            text = self.told("the list of what is in it", box, "cat", "/opt/hopline/sbom.cdx.json", quiet=True)
+            text = self.told(
+                "the list of what is in it", box, "cat", "/opt/hopline/sbom.cdx.json", quiet=True
+            )
             self._look_at_list(json.loads(text))
 
     def _look_at_list(self, found: dict[str, list[dict[str, str]]]) -> None:
         names = [part["name"] for part in found["components"]]
         models = [p["name"] for p in found["components"] if p["type"] == "machine-learning-model"]
-        self.check("both models are in the list", sorted(models) == ["e5-small-enko", "gliner-mini"], str(names))
+        self.check(
+            "both models are in the list", sorted(models) == ["e5-small-enko", "gliner-mini"], str(names)
+        )
         print(f"    {len(names)} components, models {', '.join(models)}")
 
     def run_services(self) -> None:
@@ -140,7 +144,9 @@ class Rehearsal:
         except subprocess.TimeoutExpired:
             process.kill()
             code = "killed"
-        self.check(f"{name} ends on SIGTERM", code == 0, f"exit {code} after {time.monotonic() - began:.1f} s")
+        self.check(
+            f"{name} ends on SIGTERM", code == 0, f"exit {code} after {time.monotonic() - began:.1f} s"
+        )
 
     def words(self, service: Service) -> list[str]:
         entry = self.stage.last("ENTRYPOINT")
@@ -166,7 +172,7 @@ class Rehearsal:
         log, began = self.work / "logs" / f"{'-'.join(title.split())}.log", time.monotonic()
         code = box.call(*command, env=env, network=network, log=log)
         text = log.read_text()
-        shown = "" if quiet and not code else ": " + " ".join(text.split())[:160 if not code else 2000]
+        shown = "" if quiet and not code else ": " + " ".join(text.split())[: 160 if not code else 2000]
         self.check(title, code == 0, f"exit {code} after {time.monotonic() - began:.1f} s{shown}")
         return text
 
