@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from hopline.local.ports import free_ports
 from hopline.ping import ping
-from tests.engines import free_ports
 
 
 @contextmanager

@@ -30,6 +30,8 @@ class Builder:
     context: Path
     base: Path
     work: Path
+    #: The folders are there from an earlier run: only what the steps say of the environment is taken.
+    again: bool = False
     #: What was done: stage, step, seconds.
     done: list[tuple[str, str, float]] = field(default_factory=list)
     _built: dict[str, Built] = field(default_factory=dict)
@@ -66,6 +68,8 @@ class Builder:
             case "WORKDIR":
                 built.folder = step.text
                 (root / step.text.removeprefix("/")).mkdir(parents=True, exist_ok=True)
+            case "COPY" | "RUN" if self.again:
+                pass
             case "COPY":
                 self._copy(step, built, root)
             case "RUN":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -146,6 +147,15 @@ class Box:
         self, *command: str, log: Path, env: Mapping[str, str] | None = None, network: bool = True
     ) -> int:
         return self.start(*command, env=env, network=network, log=log).wait()
+
+
+def end(started: subprocess.Popen[bytes]) -> None:
+    """Whatever is left of it. `unshare` alone is not enough: its child has changed its user and outlives it."""
+    if started.poll() is None:
+        with contextlib.suppress(IndexError, ProcessLookupError):
+            os.kill(first_process(started), signal.SIGKILL)
+        started.kill()
+        started.wait()
 
 
 def first_process(started: subprocess.Popen[bytes]) -> int:

@@ -1,6 +1,6 @@
 """Builds a target of the Dockerfile and runs the compose file's services without a container engine: on folders.
 
-python -m tools.images.rehearse WORK --kafka HOST:PORT --opensearch URL [--target cpu] [--keep]
+python -m tools.images.rehearse WORK --kafka HOST:PORT --opensearch URL [--target cpu] [--keep] [--again]
 
 Every RUN, COPY, ENV, USER, WORKDIR, ENTRYPOINT and HEALTHCHECK is carried out as it stands there, with a Debian made by
 `debootstrap` in place of the base image. The services run as user 10001, each as process 1 of its own, without
@@ -52,7 +52,11 @@ def main() -> int:
     work: Path = asked.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
     builder = Builder(
-        stages=parse(DOCKERFILE.read_text()), context=ROOT, base=ensure_base(work / RELEASE), work=work
+        stages=parse(DOCKERFILE.read_text()),
+        context=ROOT,
+        base=ensure_base(work / RELEASE),
+        work=work,
+        again=asked.again,
     )
     built = built_target(builder, asked.target)
     stage = whole(builder.stages, asked.target)
@@ -77,6 +81,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--target", default="cpu")
     parser.add_argument("--kafka", required=True, metavar="HOST:PORT")
     parser.add_argument("--opensearch", required=True, metavar="URL")
+    parser.add_argument("--again", action="store_true", help="run what an earlier run has built and kept")
     parser.add_argument("--keep", action="store_true", help="leave the stages, to look at them")
     return parser.parse_args()
 
@@ -90,7 +95,8 @@ def ensure_base(folder: Path) -> Path:
 
 
 def built_target(builder: Builder, target: str) -> Built:
-    shutil.rmtree(builder.work / "stages", ignore_errors=True)
+    if not builder.again:
+        shutil.rmtree(builder.work / "stages", ignore_errors=True)
     began = time.monotonic()
     built = builder.build(target)
     for stage, step, seconds in builder.done:

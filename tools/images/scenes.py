@@ -21,7 +21,7 @@ from streams.admin import delete_topics
 from streams.settings import KafkaSettings
 from streams.topics import Topics
 from tools.images.dockerfile import Stage
-from tools.images.layers import Box, Layers, first_process, mounted
+from tools.images.layers import Box, Layers, end, first_process, mounted, run
 from tools.images.services import Mount, Service, hopline_services
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,7 +71,7 @@ class Rehearsal:
             self.told("hopline settings", box, "hopline", "settings")
             self.told("the user", box, "/usr/bin/id")
             # Of the root file system, not of what is mounted into it.
-            search = "find / -xdev -writable 2>/dev/null | head -20"
+            search = "find / -xdev -path /tmp -prune -o -writable -print 2>/dev/null | head -20"
             text = self.told("nothing of the root can be written", box, "/bin/sh", "-c", search)
             self.check("nothing of the root can be written", not text.strip(), text)
             self.told("models without a network", box, "python3", "-c", _MODELS, network=False)
@@ -101,7 +101,9 @@ class Rehearsal:
             for name in PORTS:
                 box = boxes.enter_context(self.box(name, services[name].mounts))
                 log, env = self.work / "logs" / f"{name}.log", self.settings(services[name], ports)
-                running[name] = box, box.start(*self.words(services[name]), env=env, log=log)
+                process = box.start(*self.words(services[name]), env=env, log=log)
+                boxes.callback(end, process)
+                running[name] = box, process
             for name, (box, _) in running.items():
                 self.wait_well(services[name], box, ports)
             self.search(services["cli"], ports)
@@ -142,7 +144,7 @@ class Rehearsal:
         try:
             code: int | str = process.wait(45)
         except subprocess.TimeoutExpired:
-            process.kill()
+            end(process)
             code = "killed"
         self.check(
             f"{name} ends on SIGTERM", code == 0, f"exit {code} after {time.monotonic() - began:.1f} s"
@@ -195,7 +197,7 @@ class Rehearsal:
                 there = root / mount.target.removeprefix("/")
                 stack.enter_context(mounted("--bind", self._source(mount, there), there))
                 if mount.read_only:
-                    stack.enter_context(mounted("-o", "remount,bind,ro", there))
+                    run("mount", "-o", "remount,bind,ro", str(there))
             yield Box(root=root, user=user.text, folder=folder.text if folder else "/", env=self.env)
 
     def _source(self, mount: Mount, there: Path) -> Path:
