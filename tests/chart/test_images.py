@@ -93,11 +93,11 @@ def test_an_image_runs_hopline_itself_as_a_user_without_rights(target: str, stag
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_process_of_an_image_can_be_asked_from_outside(target: str, stages: dict[str, Stage]) -> None:
     found = environment(whole(stages, target))
-    wanted = {
-        f"{ENV_PREFIX}{name.upper()}__{key}": value
-        for name in sections_with_a_port()
-        for key, value in (("HTTP_HOST", "0.0.0.0"), ("HTTP_PORT", "9090"))  # noqa: S104 - in a container
-    } | {f"{ENV_PREFIX}API__HOST": "0.0.0.0", f"{ENV_PREFIX}API__PORT": "8470"}  # noqa: S104
+    ports = dict.fromkeys(sections_with_a_port(), ("HTTP_", "9090")) | {"api": ("", "8470")}
+    wanted: dict[str, str] = {}
+    for name, (kind, port) in ports.items():
+        section = f"{ENV_PREFIX}{name.upper()}__{kind}"
+        wanted |= {f"{section}HOST": "0.0.0.0", f"{section}PORT": port}  # noqa: S104 - within a container
     assert {name: found.get(name) for name in wanted} == wanted
 
 
