@@ -232,7 +232,7 @@ def test_services_wait_for_what_can_come_true(compose: dict[str, Any]) -> None:
 def test_volumes_and_networks_are_declared_and_folders_are_there(compose: dict[str, Any]) -> None:
     for name, part in compose["services"].items():
         for line in part.get("volumes", []):
-            source = line.split(":")[0]
+            source = line["source"] if isinstance(line, dict) else line.split(":")[0]
             if source.startswith("."):
                 assert (COMPOSE.parent / source).exists(), (name, source)
             else:

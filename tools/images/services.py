@@ -57,8 +57,16 @@ def _service(name: str, part: dict[str, Any]) -> Service:
     )
 
 
-def _mounts(lines: list[str]) -> Iterator[Mount]:
+def _mounts(lines: list[str | dict[str, Any]]) -> Iterator[Mount]:
     for line in lines:
+        if isinstance(line, dict):
+            yield Mount(
+                source=line["source"],
+                target=line["target"],
+                bound=line["type"] == "bind",
+                read_only=line.get("read_only", False),
+            )
+            continue
         source, target, *options = line.split(":")
         bound = source.startswith((".", "/"))
         yield Mount(source=source, target=target, bound=bound, read_only="ro" in options)
