@@ -6,7 +6,11 @@ from setuptools import find_packages, setup
 
 CODE = ("hopline", "indexers", "search_api", "streams")
 #: Name in the wheel → folder of the repository.
-DATA = {"hopline_models": "models", "hopline_engines": "deploy/engines"}
+DATA = {
+    "hopline_models": "models",
+    "hopline_engines": "deploy/engines",
+    "hopline_examples": "examples/vault",
+}
 #: The same for code: what `hopline train-entities` runs.
 TOOLS = {"hopline_training": "tools/train_entities"}
 #: A folder with an importable name counts as a package, and must be named as one.
@@ -25,5 +29,5 @@ setup(
         *sorted(BELOW),
     ],
     package_dir=DATA | TOOLS,
-    package_data={name: ["*/*"] for name in DATA} | {name: ["*"] for name in BELOW},
+    package_data={name: ["*", "*/*"] for name in DATA} | {name: ["*"] for name in BELOW},
 )

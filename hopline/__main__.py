@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from hopline.cli.main import main
+from hopline.start import main
 
 main()

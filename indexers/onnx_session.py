@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-import onnxruntime
+from typing import TYPE_CHECKING
 
 from indexers.errors import ConfigurationError
+from indexers.telemetry import report_nothing
+
+if TYPE_CHECKING:
+    import onnxruntime
 
 
 def open_session(path: Path, threads: int) -> onnxruntime.InferenceSession:
     """Raises ConfigurationError for a file that isn't a model."""
+    report_nothing()
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
@@ -24,6 +25,8 @@ from search_api.settings import ApiSettings
 from streams.rebuild import AGENTS
 
 PREFIX = "hopline-demo"
+#: Top-level name under which a wheel carries the repository's `examples/vault/` (setup.py).
+PACKAGE = "hopline_examples"
 _PATIENCE_SECONDS = 180.0
 #: Those that searches wait for.
 SEARCH_AGENTS = ("ingest", "embed")
@@ -50,10 +53,16 @@ def demo_dir() -> Path:
 
 
 def example_vault() -> Path:
-    vault = Path(__file__).resolve().parents[2] / "examples" / "vault"
-    if not vault.is_dir():
-        raise ConfigurationError(f"{vault} is missing: the demo runs from a checkout")
-    return vault
+    """Of this checkout, else of the installed package."""
+    checkout = Path(__file__).resolve().parents[2] / "examples" / "vault"
+    installed = importlib.util.find_spec(PACKAGE)
+    packaged: Sequence[str] = (installed and installed.submodule_search_locations) or ()
+    for vault in (checkout, *map(Path, packaged)):
+        if vault.is_dir():
+            return vault
+    raise ConfigurationError(
+        f"the example vault is neither in {checkout} nor in the installed package: install hopline again"
+    )
 
 
 def config_file() -> Path:

@@ -14,6 +14,7 @@ from indexers.embedders.spec import TOKENIZER_FILE
 from indexers.embedders.tokens import FileTokenizer, token_budget
 from indexers.errors import ConfigurationError
 from indexers.ports import Vectors
+from indexers.telemetry import report_nothing
 from indexers.torch_device import Device, choose_device
 
 
@@ -114,6 +115,7 @@ def load_hub_tokenizer(model: str) -> FileTokenizer:
 
 
 def _libraries() -> tuple[Any, Any]:
+    report_nothing()
     try:
         import sentence_transformers
         import torch

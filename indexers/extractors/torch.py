@@ -24,6 +24,7 @@ from indexers.extractors.spec import (
     torch_model_id,
 )
 from indexers.extractors.tokens import ReadWindow, WordTokenizer, read_tokenizer
+from indexers.telemetry import report_nothing
 from indexers.torch_device import Device, choose_device
 
 
@@ -68,6 +69,7 @@ class TorchExtractor(GlinerExtractor[Any]):
 
 def _libraries() -> tuple[Any, Any]:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    report_nothing()
     try:
         import gliner
         import torch

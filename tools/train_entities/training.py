@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from indexers.errors import ConfigurationError, WrongUsage
+from indexers.telemetry import report_nothing
 
 from .examples import Example, batches, question
 
@@ -51,6 +52,7 @@ class Step:
 def libraries() -> tuple[Any, Any]:
     """(torch, gliner), or ConfigurationError with the command that installs them."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    report_nothing()
     try:
         import gliner
         import torch
