@@ -112,6 +112,9 @@ class StreamMetrics:
         self.model_windows = histogram(
             "hopline_stream_model_windows", "Windows of one call of the extractor.", buckets=_WINDOWS
         )
+        self.rebalances = counter(
+            "hopline_stream_rebalances_total", "Times that partitions were assigned anew to this worker."
+        )
         self._of_link(counter, histogram)
         self._of_the_topics(gauge)
         self._fill_closed_sets()

@@ -191,6 +191,7 @@ class Worker:
         self._partitions = partitions
         self._committed = {}
         self._context.metrics.assigned.set(len(partitions))
+        self._context.metrics.rebalances.inc()
         self._context.liveness.moved()
         self._readiness.met(_ASSIGNMENT)
         _log.info("worker.assigned", agent=self._spec.name, partitions=[f"{t}:{p}" for t, p in partitions])
