@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines import EnginePair, running_engines
+from tests.engines import EnginePair, RunningEngine, running_broker, running_engines
 
 #: Engines that run already (a developer's): tests use them and leave them running.
 _GIVEN = {name: os.environ.pop(name, None) for name in ("HOPLINE_TEST_KAFKA", "HOPLINE_TEST_OPENSEARCH")}
@@ -65,6 +65,13 @@ def engines() -> Iterator[EnginePair]:
     """
     with running_engines() as pair:
         yield pair
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[RunningEngine]:
+    """A broker of this module's own, without a node: as `engines`."""
+    with running_broker() as broker:
+        yield broker
 
 
 @pytest.fixture
