@@ -107,8 +107,11 @@ class EchoWorker:
         self.process.wait(10)
 
     def terminate(self, seconds: float = 20) -> int:
+        return self.end(signal.SIGTERM, seconds)
+
+    def end(self, how: signal.Signals, seconds: float = 20) -> int:
         assert self.process is not None
-        self.process.send_signal(signal.SIGTERM)
+        self.process.send_signal(how)
         return self.exit_code(seconds)
 
     def exit_code(self, seconds: float = 20) -> int:

@@ -11,6 +11,7 @@ from indexers.domain.identity import Scope
 from streams.dlq import LetterFilter, read_letters, replay
 from streams.events import DeadLetter, FileChange, encode, new_event_id, now_iso
 from streams.producer import EventProducer
+from streams.versions import VersionClock
 from tests.echo_worker import EchoTopics, EchoWorker, all_done, assignment, split_evenly, until_seen
 
 pytestmark = pytest.mark.engines
@@ -18,13 +19,14 @@ pytestmark = pytest.mark.engines
 Start = Callable[..., EchoWorker]
 #: A release that reads the next number too.
 NEWER = {"decode": True, "reads": [1, 2]}
+CLOCK = VersionClock()
 OLDER = {"decode": True}
 
 
 def event(path: str, **more: object) -> tuple[bytes, bytes]:
     change = FileChange(
         event_id=new_event_id(), tenant_id="T1", agent_id="a1", scope=Scope.SHARED, occurred_at=now_iso(),
-        version=1, path=path, vault_path=path, kind="upserted",
+        version=CLOCK.next(), path=path, vault_path=path, kind="upserted",
     )  # fmt: skip
     return path.encode(), json.dumps(json.loads(encode(change)) | more).encode()
 
@@ -41,7 +43,7 @@ def unknown(topics: EchoTopics) -> AsyncIterator[DeadLetter]:
 
 async def test_an_old_and_a_new_worker_side_by_side(echo_topics: EchoTopics, echo_worker: Start) -> None:
     """The old one ignores what it may ignore, and parks the next number; the new one brings that back."""
-    old, new = echo_worker(OLDER), echo_worker(NEWER)
+    old, new = echo_worker(OLDER, instance_id="a"), echo_worker(NEWER, instance_id="b")
     await until_seen(lambda: split_evenly([old, new]), what="a share for both")
     held = {int(place.split(":")[1]) for place in assignment(old)}
     plain = [event(f"plain{n}.md") for n in range(20)]
@@ -57,7 +59,7 @@ async def test_an_old_and_a_new_worker_side_by_side(echo_topics: EchoTopics, ech
     assert set(new.done()) == texts([*plain, *richer, *newest]) - parked
 
     assert old.terminate() == 0
-    upgraded = echo_worker(NEWER)
+    upgraded = echo_worker(NEWER, instance_id="a")
     await until_seen(lambda: split_evenly([upgraded, new]), what="a share for both")
     async with EventProducer(echo_topics.settings, echo_topics.servers) as producer:
         replayed = await replay(unknown(echo_topics), producer=producer, topics=echo_topics.topics)
