@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -31,6 +32,9 @@ def pytest_configure() -> None:
     (folder / "hopline.toml").write_text(f"[local]\ndata_dir = '{folder / 'data'}'\n", encoding="utf-8")
     os.environ["HOPLINE_CONFIG"] = str(folder / "hopline.toml")
     os.environ["HF_HUB_OFFLINE"] = "1"
+    # What a shell runs in the background ignores Ctrl-C, and so would every process that a test interrupts.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_unconfigure() -> None:
