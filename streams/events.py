@@ -253,7 +253,9 @@ def decode(value: bytes | None, kind: type[E]) -> E:
         raise PoisonRecord("not_json", str(exc)) from exc
     if head.schema_version not in READABLE:
         read = ", ".join(map(str, sorted(READABLE)))
-        raise PoisonRecord("unknown_schema", f"schema_version {head.schema_version}; this release reads {read}")
+        raise PoisonRecord(
+            "unknown_schema", f"schema_version {head.schema_version}; this release reads {read}"
+        )
     try:
         event = msgspec.json.decode(value, type=kind)
         if isinstance(event, PathEvent):

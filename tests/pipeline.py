@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hopline.local.ports import free_ports
-from streams.lag import lag
+from streams.lag import PartitionLag, lag
 from streams.rebuild import AGENTS
 from streams.settings import KafkaSettings
 from streams.topics import Topics
@@ -166,19 +166,25 @@ class Pipeline:
 
     def backlog(self) -> int:
         """Records that the agents started here, those that are down just now too, have not committed yet."""
+        return sum(part.lag for part in self.waiting().values())
+
+    def waiting(self) -> dict[tuple[str, str, int], PartitionLag]:
+        """The same by agent, topic and partition."""
         topics = Topics(self.prefix)
         started = {name.partition(".")[0] for name in self.ports}
         settings = KafkaSettings(bootstrap_servers=self.kafka_servers)
 
-        async def total() -> int:
-            parts = [
-                await lag(settings, self.kafka_servers, topics.group(agent), topics.read_by(agent))
+        async def read() -> dict[tuple[str, str, int], PartitionLag]:
+            return {
+                (agent, part.topic, part.partition): part
                 for agent in AGENTS
                 if agent in started
-            ]
-            return sum(p.lag for part in parts for p in part)
+                for part in await lag(
+                    settings, self.kafka_servers, topics.group(agent), topics.read_by(agent)
+                )
+            }
 
-        return asyncio.run(total())
+        return asyncio.run(read())
 
     def wait_idle(self, seconds: float = 120) -> None:
         """Nothing waits in the topics, seen three times in a row (a batch may still be between the two)."""

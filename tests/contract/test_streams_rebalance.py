@@ -75,7 +75,7 @@ async def test_restarts_of_named_workers_leave_their_neighbours_alone(
 ) -> None:
     """Static membership. A named worker that stops doesn't leave its group: back within the session timeout, it has
     its partitions at once, and no other member hears of it. So it is when it is killed."""
-    echo_topics.settings = echo_topics.settings.model_copy(update={"session_timeout_seconds": 60.0})
+    echo_topics.settings = echo_topics.settings.model_copy(update={"session_timeout_seconds": 120.0})
     workers = {name: echo_worker(PACE, instance_id=name) for name in ("w1", "w2")}
     await until_seen(lambda: split_evenly(list(workers.values())), what="a share for both")
     enough = asyncio.Event()
