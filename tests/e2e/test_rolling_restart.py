@@ -33,7 +33,7 @@ WORKERS: Final = tuple(f"{agent}.{number}" for agent in AGENTS for number in (1,
 #: Between two notes, and between two memories.
 PAUSE_SECONDS: Final = 0.5
 #: Longer than any restart: a named worker that is back in time has its partitions still.
-SESSION_SECONDS: Final = 45
+SESSION_SECONDS: Final = 120
 REBALANCES: Final = "hopline_stream_rebalances_total"
 _log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ def test_a_rolling_restart_of_all_workers_under_load(stack: Stack, tmp_path: Pat
     )
     write_keys(tmp_path)
     with running(pipeline, *WORKERS, "watch", "api"), HoplineClient(pipeline.api_url, KEY) as client:
-        wait_for(lambda: shared_evenly(pipeline), 60, "a share for each worker")
+        wait_for(lambda: shared_evenly(pipeline), 120, "a share for each worker")
         load = Load(vault=vault, client=client)
         with load.going_on():
             for name in (*WORKERS, "watch", "api"):
@@ -126,7 +126,7 @@ def restart(pipeline: Pipeline, name: str) -> None:
     ready, waiting = time.monotonic(), pipeline.waiting()
     ends = {place: part.end for place, part in waiting.items()}
     caught_up = wait_for(
-        lambda: is_done(pipeline, ends), 120, f"what waited after the restart of {name} done"
+        lambda: is_done(pipeline, ends), 300, f"what waited after the restart of {name} done"
     )
     after = {other: pipeline.metric(other, REBALANCES) for other in others}
     figures = {
