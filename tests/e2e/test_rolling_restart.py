@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,8 @@ pytestmark = [pytest.mark.engines, pytest.mark.soak]
 WORKERS: Final = tuple(f"{agent}.{number}" for agent in AGENTS for number in (1, 2))
 #: Between two notes, and between two memories.
 PAUSE_SECONDS: Final = 0.5
+#: A machine that is slower than that is not drowned: with so many records waiting, nothing is written until fewer do.
+MOST_WAITING: Final = 300
 #: Longer than any restart: a named worker that is back in time has its partitions still.
 SESSION_SECONDS: Final = 120
 REBALANCES: Final = "hopline_stream_rebalances_total"
@@ -44,18 +46,27 @@ class Load:
 
     vault: Path
     client: HoplineClient
+    backlog: Callable[[], int]
+    room: threading.Event = field(default_factory=threading.Event)
     enough: threading.Event = field(default_factory=threading.Event)
     notes: int = 0
     accepted: dict[int, str] = field(default_factory=dict)
 
+    def keep_room(self) -> None:
+        try:
+            while not self.enough.wait(1):
+                (self.room.set if self.backlog() < MOST_WAITING else self.room.clear)()
+        finally:
+            self.room.set()
+
     def write_notes(self) -> None:
-        while not self.enough.wait(PAUSE_SECONDS):
+        while self.room.wait() and not self.enough.wait(PAUSE_SECONDS):
             corpus.write(self.vault, self.notes, 1_000)
             self.notes += 1
 
     def write_memories(self) -> None:
         """What isn't answered is written again under the same key, until it is."""
-        while not self.enough.wait(PAUSE_SECONDS):
+        while self.room.wait() and not self.enough.wait(PAUSE_SECONDS):
             number = len(self.accepted)
             fields = {"title": f"Memory {number}", "scope": "shared", "idempotency_key": f"m{number}"}
             with contextlib.suppress(Transient):
@@ -63,16 +74,15 @@ class Load:
 
     @contextlib.contextmanager
     def going_on(self) -> Iterator[None]:
-        with ThreadPoolExecutor(2) as executor:
-            writers: list[Future[None]] = [
-                executor.submit(w) for w in (self.write_notes, self.write_memories)
-            ]
+        tasks = (self.keep_room, self.write_notes, self.write_memories)
+        with ThreadPoolExecutor(len(tasks)) as executor:
+            begun: list[Future[None]] = [executor.submit(task) for task in tasks]
             try:
                 yield
             finally:
                 self.enough.set()
-        for writer in writers:
-            writer.result()
+        for task in begun:
+            task.result()
 
 
 def word(number: int) -> str:
@@ -93,7 +103,7 @@ def test_a_rolling_restart_of_all_workers_under_load(stack: Stack, tmp_path: Pat
     write_keys(tmp_path)
     with running(pipeline, *WORKERS, "watch", "api"), HoplineClient(pipeline.api_url, KEY) as client:
         wait_for(lambda: shared_evenly(pipeline), 120, "a share for each worker")
-        load = Load(vault=vault, client=client)
+        load = Load(vault=vault, client=client, backlog=pipeline.backlog)
         with load.going_on():
             for name in (*WORKERS, "watch", "api"):
                 restart(pipeline, name)
