@@ -10,6 +10,9 @@ PYTEST_FLAGS ?=
 # Most of the tests' time is waiting, and each worker has engines of its own; `make test WORKERS=0` runs them in one process.
 WORKERS ?= 2
 
+# Tests start processes by the hundred, and each would compile all of Hopline anew where an image forbids to keep that.
+export PYTHONDONTWRITEBYTECODE =
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-down lint format test soak test-gpu bench clean
 

@@ -172,7 +172,7 @@ def refusal(letter: DeadLetter, *, topics: Topics, now: datetime) -> str | None:
     A replay that fails is a letter with a new time, so what counts is the event's own: its version, drawn once.
     Only bytes without one (no agent can do anything with them) are as old as their letter.
     """
-    if letter.topic not in (*topics.inputs, topics.documents):
+    if letter.topic == topics.dead_letters or letter.topic not in topics.retention_ms:
         return f"{letter.topic} is not read by any agent of this installation"
     try:
         age = now - datetime.fromisoformat(letter.failed_at)

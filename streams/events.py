@@ -15,7 +15,11 @@ from indexers.errors import PoisonRecord
 from indexers.opensearch.rows import DocumentFacts
 from streams.versions import is_possible
 
+#: The number that this release writes into its events.
 SCHEMA_VERSION: Final = 1
+#: The numbers that it reads. One is read for a whole release before it is written, and as long afterwards as a log or
+#: a journal of a vault may hold it (docs/reference/events.md).
+READABLE: Final = frozenset({SCHEMA_VERSION})
 MemoryChange = Literal["forgotten", "erased", "superseded"]
 #: Kinds of `MemoryChanged`: other records of the topic have other kinds, or none.
 MEMORY_CHANGES: Final[tuple[MemoryChange, ...]] = get_args(MemoryChange)
@@ -249,9 +253,10 @@ def decode(value: bytes | None, kind: type[E]) -> E:
         raise PoisonRecord("invalid_fields", str(exc)) from exc
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise PoisonRecord("not_json", str(exc)) from exc
-    if head.schema_version != SCHEMA_VERSION:
+    if head.schema_version not in READABLE:
+        read = ", ".join(map(str, sorted(READABLE)))
         raise PoisonRecord(
-            "unknown_schema", f"schema_version {head.schema_version}; this worker reads {SCHEMA_VERSION}"
+            "unknown_schema", f"schema_version {head.schema_version}; this release reads {read}"
         )
     try:
         event = msgspec.json.decode(value, type=kind)

@@ -6,6 +6,7 @@ the only way that keeps the commit rule; concurrency stays 1; no exception may l
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
@@ -78,11 +79,12 @@ def app_options(spec: AgentSpec, folder: str) -> dict[str, Any]:
         "broker": [f"kafka://{server}" for server in spec.servers.split(",")],
         "broker_credentials": _credentials(connection),
         "broker_session_timeout": kafka.session_timeout_seconds,
+        # Faust refuses a session that is longer than a request may take; 90 is its default.
+        "broker_request_timeout": max(90.0, kafka.session_timeout_seconds),
         "broker_heartbeat_interval": min(3.0, kafka.session_timeout_seconds / 3),
         "broker_commit_interval": kafka.commit_interval_seconds,
         "consumer_auto_offset_reset": "earliest",
-        # None, never "": an empty string counts as an id, and two workers would replace each other for ever.
-        "consumer_group_instance_id": spec.settings.instance_id,
+        "consumer_group_instance_id": member_name(spec),
         # Faust's own assignor, which keeps equal partition numbers of topics of equal width together: one process
         # must see all events of a document. With 0 here (and no tables) Faust takes a round robin over all
         # partitions instead, which tears them apart.
@@ -101,6 +103,18 @@ def app_options(spec: AgentSpec, folder: str) -> dict[str, Any]:
         "web_enabled": False,
         "datadir": folder,
     }
+
+
+def member_name(spec: AgentSpec) -> str | None:
+    """The worker's name in its group, for static membership.
+
+    None, never "": an empty string counts as an id, and two workers would replace each other for ever. The topics are
+    part of it: the broker gives a member that is back what it had, whatever it asks for now, and no rebalance would
+    ever bring it a topic that only the new release reads.
+    """
+    name = spec.settings.instance_id
+    topics = hashlib.blake2s("\n".join(sorted(spec.inputs)).encode(), digest_size=4).hexdigest()
+    return None if name is None else f"{name}-{topics}"
 
 
 def record_of(event: EventT[Any]) -> Record:

@@ -29,7 +29,9 @@ class KafkaSettings(Section):
     replication_factor: int = Field(1, ge=1, description="Replicas of a newly created topic.")
     max_message_bytes: int = Field(2_097_152, ge=65_536, description="Largest record, bytes.")
     session_timeout_seconds: float = Field(
-        10.0, gt=1, description="After this silence a worker's partitions move."
+        10.0,
+        gt=1,
+        description="After this silence a worker's partitions move. With `instance_id`: longer than a restart takes.",
     )
     commit_interval_seconds: float = Field(
         0.2, gt=0, description="How often confirmed offsets are committed."
@@ -45,7 +47,11 @@ class AgentSettings(Section):
     batch_bytes: int = Field(
         8_000_000, ge=65_536, description="Largest batch by the size of its records, bytes."
     )
-    instance_id: str | None = Field(None, min_length=1, description="Stable worker name (static membership).")
+    instance_id: str | None = Field(
+        None,
+        min_length=1,
+        description="This worker's own name, the same after a restart, which then disturbs no other.",
+    )
     http_host: str = Field("127.0.0.1", description="Where /metrics, /livez, /readyz listen.")
     http_port: int = Field(0, ge=0, le=65_535, description="0: any free port.")
     stop_grace_seconds: float = Field(20.0, ge=0, description="On SIGTERM: time for the batch in flight.")

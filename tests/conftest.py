@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 import uuid
 from collections import Counter
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines import EnginePair, running_engines
+from tests.engines import EnginePair, RunningEngine, running_broker, running_engines
 
 #: Engines that run already (a developer's): tests use them and leave them running.
 _GIVEN = {name: os.environ.pop(name, None) for name in ("HOPLINE_TEST_KAFKA", "HOPLINE_TEST_OPENSEARCH")}
@@ -32,6 +33,9 @@ def pytest_configure() -> None:
     (folder / "hopline.toml").write_text(f"[local]\ndata_dir = '{folder / 'data'}'\n", encoding="utf-8")
     os.environ["HOPLINE_CONFIG"] = str(folder / "hopline.toml")
     os.environ["HF_HUB_OFFLINE"] = "1"
+    # What a shell runs in the background ignores Ctrl-C, and so would every process that a test interrupts.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_unconfigure() -> None:
@@ -77,6 +81,13 @@ def engines() -> Iterator[EnginePair]:
     """
     with running_engines() as pair:
         yield pair
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[RunningEngine]:
+    """A broker of this module's own, without a node: as `engines`."""
+    with running_broker() as broker:
+        yield broker
 
 
 @pytest.fixture

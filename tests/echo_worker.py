@@ -107,8 +107,11 @@ class EchoWorker:
         self.process.wait(10)
 
     def terminate(self, seconds: float = 20) -> int:
+        return self.end(signal.SIGTERM, seconds)
+
+    def end(self, how: signal.Signals, seconds: float = 20) -> int:
         assert self.process is not None
-        self.process.send_signal(signal.SIGTERM)
+        self.process.send_signal(how)
         return self.exit_code(seconds)
 
     def exit_code(self, seconds: float = 20) -> int:
@@ -147,6 +150,15 @@ class EchoWorker:
             with exc:
                 return exc.code, exc.read().decode()
 
+    @property
+    def ready(self) -> bool:
+        return bool(self.logged("worker.started")) and self.get("/readyz")[0] == 200
+
+    def metric(self, name: str) -> float:
+        """A sample without labels."""
+        [line] = [line for line in self.get("/metrics")[1].splitlines() if line.startswith(f"{name} ")]
+        return float(line.split()[1])
+
 
 async def until(look: Callable[[], Awaitable[bool]], *, seconds: float = 30, what: str = "it") -> None:
     """Wait until `look` says yes; fail with `what`."""
@@ -172,3 +184,21 @@ def stopped_after(*workers: EchoWorker) -> Iterator[None]:
         for worker in workers:
             if worker.process is not None and worker.process.poll() is None:
                 worker.kill()
+
+
+async def all_done(topics: EchoTopics, seconds: float = 60) -> None:
+    async def reached() -> bool:
+        return await topics.waiting() == 0
+
+    await until(reached, seconds=seconds, what="an empty backlog")
+
+
+def assignment(worker: EchoWorker) -> set[str]:
+    """topic:partition of the latest assignment, without the prefix."""
+    lines = worker.logged("worker.assigned")
+    return {place.rpartition(".")[2] for place in lines[-1]["partitions"]} if lines else set()
+
+
+def split_evenly(workers: Sequence[EchoWorker]) -> bool:
+    held = [assignment(worker) for worker in workers]
+    return all(held) and sum(len(part) for part in held) == 8 == len(set().union(*held))

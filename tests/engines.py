@@ -150,6 +150,19 @@ def running_engines() -> Iterator[EnginePair]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextlib.contextmanager
+def running_broker() -> Iterator[RunningEngine]:
+    """A broker alone, for tests that stop it and nothing else."""
+    folder = Path(tempfile.mkdtemp(prefix="hopline-test-", dir=memory_folder()))
+    broker = engine_pair(folder).kafka
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def memory_folder() -> Path | None:
     """Where files lie in memory, with room for a run's data; None: the default folder is as good as any."""
     try:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hopline.local.ports import free_ports
-from streams.lag import lag
+from streams.lag import PartitionLag, lag
 from streams.rebuild import AGENTS
 from streams.settings import KafkaSettings
 from streams.topics import Topics
@@ -55,7 +55,10 @@ class Pipeline:
         }
 
     def start(self, *names: str) -> None:
-        """An agent, `watch` or `api`; returns when each says that it is ready."""
+        """An agent, `watch` or `api`; returns when each says that it is ready.
+
+        `ingest.1`, `ingest.2`: workers of one agent side by side, whose names are their instance ids too.
+        """
         for name in names:
             self._spawn(name)
         for name in names:
@@ -63,13 +66,17 @@ class Pipeline:
 
     def _spawn(self, name: str) -> None:
         port = self.ports.setdefault(name, free_ports())
-        setting = {"watch": "WATCHER__HTTP_PORT", "api": "API__PORT"}.get(name, f"{name.upper()}__HTTP_PORT")
-        command = ["agent", name] if name in AGENTS else [name]
+        what, numbered, _ = name.partition(".")
+        setting = {"watch": "WATCHER__HTTP_PORT", "api": "API__PORT"}.get(what, f"{what.upper()}__HTTP_PORT")
+        own = {f"HOPLINE_{setting}": str(port)}
+        if numbered:
+            own[f"HOPLINE_{what.upper()}__INSTANCE_ID"] = name
+        command = ["agent", what] if what in AGENTS else [what]
         log = (self.data_dir / f"{name}.log").open("ab")
         with log:
             self.processes[name] = subprocess.Popen(
                 [sys.executable, "-m", "hopline", *command],
-                env=self.environment | {f"HOPLINE_{setting}": str(port)},
+                env=self.environment | own,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -159,18 +166,25 @@ class Pipeline:
 
     def backlog(self) -> int:
         """Records that the agents started here, those that are down just now too, have not committed yet."""
+        return sum(part.lag for part in self.waiting().values())
+
+    def waiting(self) -> dict[tuple[str, str, int], PartitionLag]:
+        """The same by agent, topic and partition."""
         topics = Topics(self.prefix)
+        started = {name.partition(".")[0] for name in self.ports}
         settings = KafkaSettings(bootstrap_servers=self.kafka_servers)
 
-        async def total() -> int:
-            parts = [
-                await lag(settings, self.kafka_servers, topics.group(agent), topics.read_by(agent))
+        async def read() -> dict[tuple[str, str, int], PartitionLag]:
+            return {
+                (agent, part.topic, part.partition): part
                 for agent in AGENTS
-                if agent in self.ports
-            ]
-            return sum(p.lag for part in parts for p in part)
+                if agent in started
+                for part in await lag(
+                    settings, self.kafka_servers, topics.group(agent), topics.read_by(agent)
+                )
+            }
 
-        return asyncio.run(total())
+        return asyncio.run(read())
 
     def wait_idle(self, seconds: float = 120) -> None:
         """Nothing waits in the topics, seen three times in a row (a batch may still be between the two)."""

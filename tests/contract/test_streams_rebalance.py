@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+import signal
+from collections.abc import Callable
 
 import pytest
 
-from tests.echo_worker import EchoTopics, EchoWorker, until, until_seen
+from streams.producer import EventProducer, OutgoingRecord
+from tests.echo_worker import EchoTopics, EchoWorker, all_done, assignment, split_evenly, until_seen
 
 pytestmark = pytest.mark.engines
 
 Start = Callable[..., EchoWorker]
+REBALANCES = "hopline_stream_rebalances_total"
+PACE = {"prepare_seconds": 0.05, "commit_seconds": 0.05}
 
 
 def numbered(count: int, *, start: int = 0) -> list[tuple[bytes, bytes]]:
     return [(f"k{n}".encode(), f"v{n:04}".encode()) for n in range(start, start + count)]
-
-
-async def all_done(topics: EchoTopics, seconds: float = 60) -> None:
-    async def reached() -> bool:
-        return await topics.waiting() == 0
-
-    await until(reached, seconds=seconds, what="an empty backlog")
-
-
-def assignment(worker: EchoWorker) -> set[str]:
-    """topic:partition of the latest assignment, without the prefix."""
-    lines = worker.logged("worker.assigned")
-    return {place.rpartition(".")[2] for place in lines[-1]["partitions"]} if lines else set()
-
-
-def split_evenly(workers: Sequence[EchoWorker]) -> bool:
-    held = [assignment(worker) for worker in workers]
-    return all(held) and sum(len(part) for part in held) == 8 == len(set().union(*held))
 
 
 async def test_a_second_worker_joins_and_leaves_in_the_middle(
@@ -83,14 +70,38 @@ async def test_a_third_worker_gets_a_share_and_both_topics_of_a_number_stay_toge
     assert {worker.terminate() for worker in workers} == {0}
 
 
-async def test_a_stable_name_takes_over_at_once(echo_topics: EchoTopics, echo_worker: Start) -> None:
-    """Static membership: the restarted worker needn't wait for the dead one's session to expire."""
-    await echo_topics.send_keyed(numbered(50))
-    first = echo_worker(instance_id="w1")
+async def test_restarts_of_named_workers_leave_their_neighbours_alone(
+    echo_topics: EchoTopics, echo_worker: Start
+) -> None:
+    """Static membership. A named worker that stops doesn't leave its group: back within the session timeout, it has
+    its partitions at once, and no other member hears of it. So it is when it is killed."""
+    echo_topics.settings = echo_topics.settings.model_copy(update={"session_timeout_seconds": 120.0})
+    workers = {name: echo_worker(PACE, instance_id=name) for name in ("w1", "w2")}
+    await until_seen(lambda: split_evenly(list(workers.values())), what="a share for both")
+    enough = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        load = group.create_task(keep_sending(echo_topics, enough))
+        for name, other, how in (("w1", "w2", signal.SIGTERM), ("w2", "w1", signal.SIGKILL)):
+            held, before = assignment(workers[name]), workers[other].metric(REBALANCES)
+            assert workers[name].end(how) in (0, -signal.SIGKILL)
+            workers[name] = again = echo_worker(PACE, instance_id=name)
+            await until_seen(lambda again=again: again.ready, what=f"{name} back")
+            assert assignment(again) == held
+            assert (again.metric(REBALANCES), workers[other].metric(REBALANCES)) == (1, before)
+        enough.set()
     await all_done(echo_topics)
-    first.kill()
-    second = echo_worker(instance_id="w1")
-    await echo_topics.send_keyed(numbered(50, start=50))
-    await all_done(echo_topics, seconds=5 + 4)
-    assert second.terminate() == 0
-    assert set(second.done()) == {value.decode() for _, value in numbered(100)}
+    assert {worker.terminate() for worker in workers.values()} == {0}
+    assert set(workers["w1"].done()) == {value.decode() for _, value in load.result()}
+
+
+async def keep_sending(topics: EchoTopics, enough: asyncio.Event) -> list[tuple[bytes, bytes]]:
+    sent: list[tuple[bytes, bytes]] = []
+    async with EventProducer(topics.settings, topics.servers) as producer:
+        while not enough.is_set():
+            records = numbered(20, start=len(sent))
+            await producer.send_all(
+                [OutgoingRecord(topic=topics.topics.file_changes, key=k, value=v) for k, v in records]
+            )
+            sent += records
+            await asyncio.sleep(0.1)
+    return sent

@@ -1,4 +1,4 @@
-"""Agents write at once while everything dies in turn: every accepted memory is in the vault and in the index, once.
+"""Agents write at once while the processes die in turn: every accepted memory is in the vault and in the index, once.
 
 The short form runs in `make test`. The full one (10,000 writes of 32 agents, `kill -9` of the query service and of
 each worker) is `make soak`.
@@ -27,7 +27,7 @@ from indexers.opensearch.retry import RetryPolicy
 from indexers.opensearch.rows import Index
 from indexers.settings import OpenSearchSettings
 from streams.rebuild import AGENTS
-from tests.engines import EnginePair
+from tests.conftest import Stack
 from tests.pipeline import Pipeline, running
 
 pytestmark = pytest.mark.engines
@@ -74,11 +74,11 @@ def word(number: int) -> str:
 @pytest.mark.parametrize(
     "fleet", [pytest.param(SHORT, id="short"), pytest.param(FULL, id="full", marks=pytest.mark.soak)]
 )
-def test_every_accepted_write_is_there_once(fleet: Fleet, engines: EnginePair, tmp_path: Path) -> None:
+def test_every_accepted_write_is_there_once(fleet: Fleet, stack: Stack, tmp_path: Path) -> None:
     pipeline = Pipeline(
         prefix=f"t{os.urandom(5).hex()}",
-        kafka_servers=engines.kafka_servers,
-        opensearch_url=engines.opensearch_url,
+        kafka_servers=stack.kafka_servers,
+        opensearch_url=stack.opensearch_url,
         data_dir=tmp_path,
         vaults=[],
         settings={"HOPLINE_LIMITS__WRITES_PER_SECOND": "0", "HOPLINE_LIMITS__REQUESTS_PER_SECOND": "0"},

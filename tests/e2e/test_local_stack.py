@@ -54,7 +54,9 @@ def test_engines_start_are_watched_and_stop(local: LocalStack) -> None:
     assert local.run("down")[:2] == (0, "hopline isn't running\n")
 
 
-def test_killed_supervisor_leaves_nothing_that_up_and_down_do_not_find(local: LocalStack) -> None:
+def test_what_a_killed_supervisor_left_is_found_and_ctrl_c_stops_a_stack_in_the_foreground(
+    local: LocalStack,
+) -> None:
     local.kafka_only()
     assert local.run("up", "--engines-only")[0] == 0
     state = json.loads((local.data_dir / "run" / "state.json").read_text())
@@ -68,11 +70,20 @@ def test_killed_supervisor_leaves_nothing_that_up_and_down_do_not_find(local: Lo
     assert code == 3
     assert "left kafka" in out
 
-    code, out, _ = local.run("up", "--engines-only")
-    assert code == 0
-    assert "left by a supervisor that is gone" in out
-    code, out, _ = local.run("down")
-    assert code == 0
+    running = local.begin("up", "--engines-only", "--foreground")
+    assert running.stdout is not None
+    said = ""
+    for line in running.stdout:
+        said += line
+        if "Ctrl-C stops everything" in line:
+            break
+    assert "left by a supervisor that is gone" in said
+    assert "kafka is ready" in said
+    assert f"hopline is ready: 127.0.0.1:{local.kafka_port}" in said
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, err) == (0, "")
+    assert "stopped kafka" in out
 
 
 def test_stale_state_whose_pids_are_others_now_is_no_running_stack(local: LocalStack) -> None:
@@ -96,23 +107,6 @@ def test_stale_state_whose_pids_are_others_now_is_no_running_stack(local: LocalS
     (local.data_dir / "run" / "state.json").write_text(json.dumps(stale))
     assert local.run("status")[0] == 3
     assert local.run("down")[:2] == (0, "hopline isn't running\n")
-
-
-def test_foreground_stops_everything_on_interrupt(local: LocalStack) -> None:
-    local.kafka_only()
-    running = local.begin("up", "--engines-only", "--foreground")
-    assert running.stdout is not None
-    said = ""
-    for line in running.stdout:
-        said += line
-        if "Ctrl-C stops everything" in line:
-            break
-    assert "kafka is ready" in said
-    assert f"hopline is ready: 127.0.0.1:{local.kafka_port}" in said
-    running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=60)
-    assert (running.returncode, err) == (0, "")
-    assert "stopped kafka" in out
 
 
 def test_interrupted_start_leaves_nothing(local: LocalStack) -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,23 +10,10 @@ import pytest
 from streams.settings import KafkaSettings
 from streams.topics import Topics
 from tests.echo_worker import EchoTopics, EchoWorker, stopped_after, until, until_seen
-from tests.engines import RunningEngine, engine_pair
+from tests.engines import RunningEngine
 
 #: A minute of waiting; `make test` restarts a broker in test_chaos.py and test_watcher_broker_away.py.
 pytestmark = [pytest.mark.engines, pytest.mark.soak]
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[RunningEngine]:
-    """A broker alone: these tests need no search node."""
-    folder = Path(tempfile.mkdtemp(prefix="hopline-test-"))
-    engine = engine_pair(folder).kafka
-    try:
-        engine.start()
-        yield engine
-    finally:
-        engine.stop()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def numbered(count: int, *, start: int = 0) -> list[tuple[bytes, bytes]]:

@@ -8,20 +8,22 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Stack
-from tests.engines import EnginePair
+from tests.engines import RunningEngine
 from tests.watching import brief, watched
 
 pytestmark = pytest.mark.engines
 
 
-async def test_changes_wait_for_the_broker(engines: EnginePair, prefix: str, tmp_path: Path) -> None:
-    stack = Stack(kafka_servers=engines.kafka_servers, opensearch_url=engines.opensearch_url)
-    async with watched(stack, prefix, tmp_path) as vault:
+async def test_changes_wait_for_the_broker(
+    broker: RunningEngine, stack: Stack, prefix: str, tmp_path: Path
+) -> None:
+    apart = Stack(kafka_servers=broker.address, opensearch_url=stack.opensearch_url)
+    async with watched(apart, prefix, tmp_path) as vault:
         for name in ("kept", "moved", "gone"):
             (vault.root / f"{name}.md").write_text(name)
         async with vault.watcher():
             await vault.received(3)
-            await asyncio.to_thread(engines.kafka.stop)
+            await asyncio.to_thread(broker.stop)
             (vault.root / "kept.md").write_text("changed once")
             await asyncio.sleep(1)
             (vault.root / "kept.md").write_text("changed twice")
@@ -29,7 +31,7 @@ async def test_changes_wait_for_the_broker(engines: EnginePair, prefix: str, tmp
             (vault.root / "gone.md").unlink()
             (vault.root / "new.md").write_text("new")
             await asyncio.sleep(1)
-            await asyncio.to_thread(engines.kafka.start)
+            await asyncio.to_thread(broker.start)
             found = {brief(e): e.content for e in await vault.received_at_least(6)}
             assert await vault.received(0) == []
     assert found == {

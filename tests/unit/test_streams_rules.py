@@ -16,13 +16,15 @@ from indexers.backoff import full_jitter
 from indexers.errors import PoisonRecord, Transient
 from streams.batch import BatchSizes, Poisoned, Record, poison_run, split_by_bytes
 from streams.connect import DEAD_LETTER_FACTOR, KafkaConnection
+from streams.context import AgentSpec
 from streams.dlq import LetterFilter, letter_of, refusal, tenant_of
 from streams.events import DeadLetter, decode, encode
+from streams.faust_app import member_name
 from streams.health import Liveness, Readiness, Verdict
 from streams.hold import Holder
 from streams.lag import PartitionLag
 from streams.metrics import DEPENDENCIES, ERROR_CLASSES, StreamMetrics
-from streams.settings import KafkaSettings
+from streams.settings import AgentSettings, KafkaSettings
 from streams.topics import Topics
 
 
@@ -240,7 +242,8 @@ def test_what_may_not_be_replayed() -> None:
         )  # fmt: skip
         return refusal(letter, topics=topics, now=now)
 
-    assert why() is None
+    read = [topic for topic in topics.retention_ms if topic != topics.dead_letters]
+    assert {topic: why(topic=topic) for topic in read} == dict.fromkeys(read)
     assert why(failed_at=(now - timedelta(days=30)).isoformat()) is None
     assert why(failed_at=(now - timedelta(days=30, seconds=1)).isoformat()) == IsStr(
         regex="failed 30 days ago.*"
@@ -248,6 +251,21 @@ def test_what_may_not_be_replayed() -> None:
     assert why(topic="p.dead-letters") == "p.dead-letters is not read by any agent of this installation"
     assert why(failed_at="yesterday") == "failed_at 'yesterday' is no time with a zone"
     assert why(failed_at="2026-11-29T00:00:00") == IsStr(regex="failed_at .* is no time with a zone")
+
+
+@pytest.mark.parametrize("name", ["ingest-0", None])
+def test_a_worker_that_reads_another_topic_is_another_member(name: str | None) -> None:
+    def member(*topics: str) -> str | None:
+        spec = AgentSpec(
+            name="ingest", topics=Topics("p"), kafka=KafkaSettings(), servers="s:1",
+            settings=AgentSettings(instance_id=name), reads=topics,
+        )  # fmt: skip
+        return member_name(spec)
+
+    now, restarted, newer = member("p.a", "p.b"), member("p.b", "p.a"), member("p.a", "p.b", "p.c")
+    assert now == restarted
+    assert (now is None) is (newer is None) is (name is None)
+    assert name is None or now != newer
 
 
 def test_a_filter_takes_what_agrees_in_everything_asked() -> None:

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from indexers.errors import PoisonRecord, Transient
+from streams import events
 from streams.batch import Poisoned, Record, decode_each
 from streams.context import AgentContext, AgentSpec
 from streams.events import FileChange
@@ -62,7 +63,8 @@ class Echo:
         await self._misbehave(records)
         if bad:
             await self._context.park(bad)
-        write("committed", records)
+        parked = {poisoned.record.place for poisoned in bad}
+        write("committed", [record for record in records if record.place not in parked])
 
     async def _misbehave(self, records: Sequence[Record]) -> None:
         await asyncio.sleep(BEHAVIOUR.get("commit_seconds", 0))
@@ -88,6 +90,8 @@ async def open_echo(context: AgentContext) -> AsyncIterator[Echo]:
 
 def main() -> None:
     configure_logging("INFO")
+    if "reads" in BEHAVIOUR:  # as another release would
+        events.READABLE = frozenset(BEHAVIOUR["reads"])  # type: ignore[misc]
     spec = AgentSpec(
         name="ingest",
         topics=Topics(os.environ["ECHO_PREFIX"]),
