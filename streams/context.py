@@ -35,6 +35,8 @@ class AgentSpec:
     needs: tuple[Dependency, ...] = ("opensearch",)
     reads: tuple[str, ...] = ()
     preparing: int = 1
+    #: Added to the group's name: of a second group of the same agent.
+    part: str = ""
     first_records: int | None = None
 
     @property
@@ -44,7 +46,7 @@ class AgentSpec:
 
     @property
     def group(self) -> str:
-        return self.topics.group(self.name)
+        return self.topics.group(self.name) + self.part
 
     @property
     def inputs(self) -> tuple[str, ...]:

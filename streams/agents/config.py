@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from indexers.embedders.factory import ModelIdentity
+from indexers.embedders.taken import taken_for_live
 from indexers.errors import ConfigurationError, Transient
 from indexers.opensearch.gate import Gate, Observer, ignore_fact
+from indexers.opensearch.generations import Generations
 from indexers.opensearch.open import gate_at
 from indexers.opensearch.retry import RetryPolicy
 from indexers.settings import (
@@ -83,6 +85,12 @@ async def open_gate(config: AgentConfig, context: AgentContext) -> AsyncIterator
         yield gate
     finally:
         await gate.close()
+
+
+async def settled(config: AgentConfig, gate: Gate) -> tuple[AgentConfig, Generations]:
+    """With the embedder of what is searched: after a reindex the index's word stands above the settings'."""
+    embedder, known = await taken_for_live(config.embedder, gate)
+    return replace(config, embedder=embedder), known
 
 
 async def require_indices(gate: Gate, model: ModelIdentity) -> None:
