@@ -22,6 +22,7 @@ from hopline.local_key import (
 from hopline.settings import Settings, load_settings
 from indexers.domain.identity import INSTALLATION, AgentId, Principal
 from indexers.embedders.factory import load_embedder
+from indexers.embedders.taken import taken_for_live
 from indexers.errors import HoplineError
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.open import gate_at
@@ -73,10 +74,11 @@ def ensure_operator_key(settings: Settings) -> bool:
 async def ensure_topics_and_indices(settings: Settings) -> None:
     """Both are left as they are where they exist. Raises ConfigurationError on a mismatch (another model)."""
     await ensure_topics(settings.kafka, settings.kafka_servers, Topics(settings.prefix))
-    embedder = await asyncio.to_thread(load_embedder, settings.embedder)
     retry = RetryPolicy(attempts=_ATTEMPTS)
     gate = gate_at(settings.opensearch_url, settings.opensearch, prefix=settings.prefix, retry=retry)
     try:
+        found, _ = await taken_for_live(settings.embedder, gate)
+        embedder = await asyncio.to_thread(load_embedder, found)
         await gate.ensure_indices(
             dimension=embedder.dimension, pair_id=embedder.pair_id, cosine_floor=embedder.cosine_floor
         )

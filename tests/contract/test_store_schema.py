@@ -40,9 +40,11 @@ async def test_two_processes_at_once(stack: Stack, prefix: str) -> None:
         await asyncio.gather(
             *(gate.ensure_indices(dimension=3, pair_id="p", cosine_floor=0.7) for gate in (first, second) * 2)
         )
-        assert await aliases(stack.opensearch_url, prefix) == {
-            f"{prefix}-{index}-v1": [f"{prefix}-{index}"] for index in sorted(Index)
-        }
+        chunks = {f"{prefix}-chunks-v1": [f"{prefix}-chunks", f"{prefix}-chunks@1"]}
+        assert (
+            await aliases(stack.opensearch_url, prefix)
+            == {f"{prefix}-{index}-v1": [f"{prefix}-{index}"] for index in sorted(Index)} | chunks
+        )
         assert await second.vector_space() == VectorSpace(pair_id="p", dimension=3, cosine_floor=0.7)
 
 
