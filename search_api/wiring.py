@@ -147,9 +147,7 @@ def query_embedder(settings: EmbedderSettings) -> EmbedderSettings:
     return settings
 
 
-def _spaces(
-    settings: ServeSettings, gate: Gate, embedder: Embedder, executor: Executor
-) -> GenerationSpaces:
+def _spaces(settings: ServeSettings, gate: Gate, embedder: Embedder, executor: Executor) -> GenerationSpaces:
     return GenerationSpaces(
         gate,
         query_embedder(settings.embedder),
