@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
     app.command()(reindex)
 
 
-def reindex(  # noqa: PLR0913 - options
+def reindex(  # noqa: PLR0913 - one parameter an option
     *,
     to: Annotated[
         str | None,

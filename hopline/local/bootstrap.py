@@ -22,11 +22,11 @@ from hopline.local_key import (
 from hopline.settings import Settings, load_settings
 from indexers.domain.identity import INSTALLATION, AgentId, Principal
 from indexers.embedders.factory import load_embedder
-from indexers.embedders.taken import taken_for_live
 from indexers.errors import HoplineError
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.open import gate_at
 from indexers.opensearch.retry import RetryPolicy
+from indexers.taken_embedder import taken_for_live
 from search_api.identity.register import Entry, tenant_register
 from search_api.identity.stored import StoredTenant
 from search_api.keys import generate_key, key_digest, read_keys, store_key

@@ -13,12 +13,12 @@ from typing import Final, Protocol
 
 import structlog
 
-from indexers.embedders.taken import note_taken, taken
 from indexers.errors import ConfigurationError, RefusedRequest, Transient
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.generations import Generation, Generations
 from indexers.ports import Embedder
 from indexers.settings import EmbedderSettings
+from indexers.taken_embedder import note_taken, taken
 from search_api.retrieval.query_vectors import QueryVectors
 from search_api.retrieval.recall import Recall
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from indexers.embedders.factory import ModelIdentity
-from indexers.embedders.taken import taken_for_live
 from indexers.errors import ConfigurationError, Transient
 from indexers.opensearch.gate import Gate, Observer, ignore_fact
 from indexers.opensearch.generations import Generations
@@ -21,6 +20,7 @@ from indexers.settings import (
     OpenSearchSettings,
     VaultRoot,
 )
+from indexers.taken_embedder import taken_for_live
 from indexers.vault.tree import VaultTree
 from streams.agents.vaults import Vaults
 from streams.context import AgentContext, AgentSpec

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from indexers.domain.identity import Principal
 from indexers.embedders.factory import load_embedder
-from indexers.embedders.taken import taken
 from indexers.errors import HoplineError
 from indexers.opensearch.gate import Gate, GatedSearch, RowRef
 from indexers.opensearch.rows import Index
 from indexers.opensearch.templates import VECTOR_FIELD
 from indexers.ports import Embedder
+from indexers.taken_embedder import taken
 
 if TYPE_CHECKING:
     from streams.reindex.steps import Reindex

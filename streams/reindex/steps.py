@@ -13,13 +13,13 @@ import msgspec
 
 from indexers.domain.identity import Principal
 from indexers.embedders.factory import identify_model, load_embedder
-from indexers.embedders.taken import made_by, recorded, taken
 from indexers.errors import ConfigurationError, HoplineError
 from indexers.opensearch.gate import Gate, VectorSpace
 from indexers.opensearch.generations import Generation, Generations, MadeBy
 from indexers.opensearch.retry import RetryPolicy
 from indexers.ports import Embedder
 from indexers.settings import EmbedderSettings
+from indexers.taken_embedder import made_by, recorded, taken
 from streams.agents.config import AgentConfig
 from streams.agents.embed.model import Model
 from streams.reindex.copying import PASSES_MAX, Copier, PassReport, lacking

@@ -18,12 +18,12 @@ import structlog
 
 from indexers.domain.chunking import chunker_version
 from indexers.embedders.factory import load_embedder
-from indexers.embedders.taken import note_taken, taken
 from indexers.errors import ConfigurationError, Transient
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.generations import Generation, Generations
 from indexers.opensearch.retry import RetryPolicy
 from indexers.ports import Embedder
+from indexers.taken_embedder import note_taken, taken
 from streams.agents.config import AgentConfig, open_gate
 from streams.agents.embed.handler import EmbedHandler, Prepared
 from streams.agents.embed.model import Model

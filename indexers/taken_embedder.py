@@ -13,7 +13,7 @@ from indexers.opensearch.gate import Gate
 from indexers.opensearch.generations import Cut, Generation, Generations, MadeBy
 from indexers.settings import EmbedderSettings, IndexingSettings
 
-log = structlog.get_logger("hopline.indexers.embedders")
+log = structlog.get_logger("hopline.indexers.taken_embedder")
 
 
 def made_by(settings: EmbedderSettings, indexing: IndexingSettings) -> MadeBy:
