@@ -226,7 +226,7 @@ def _word(source: Mapping[str, Any], number: int) -> Word:
         event_id=source["event_id"],
         tenant_id=source["tenant_id"],
         agent_id=source["agent_id"],
-        scope=source["scope"],
+        scope=Scope(source["scope"]),
         team_id=source["team_id"],
         occurred_at=now_iso(),
         version=source["version"],

@@ -6,11 +6,10 @@ import asyncio
 import time
 from typing import Final
 
-import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
-from indexers.errors import HoplineError, Transient
+from indexers.errors import HoplineError
 from streams.admin import ensure_topics, topic_widths
 from streams.agents.config import AgentConfig
 from streams.agents.embed import second_group_part
@@ -18,7 +17,6 @@ from streams.connect import KafkaConnection, close_client, kafka_faults, start_c
 from streams.lag import LagReader
 
 _LOOK_SECONDS: Final = 0.5
-_log = structlog.get_logger("hopline.streams.reindex")
 
 
 def second_group(config: AgentConfig, number: int) -> str:
@@ -89,21 +87,6 @@ async def members(config: AgentConfig, group: str) -> int:
             await close_client(admin.close, seconds=seconds)
     groups = [one for answer in answers for one in answer.to_object()["groups"]]
     return sum(len(one["members"]) for one in groups if one["group"] == group)
-
-
-async def forget(config: AgentConfig, group: str) -> None:
-    """Its offsets. A group whose last worker is just leaving keeps them, which harms nothing: they are early ones."""
-    seconds = config.kafka.request_timeout_seconds
-    admin = AIOKafkaAdminClient(**_connection(config).client_options())
-    try:
-        with kafka_faults("deleting a group"):
-            await start_client(admin.start, admin.close, seconds=seconds)
-            try:
-                await admin.delete_consumer_groups([group])
-            finally:
-                await close_client(admin.close, seconds=seconds)
-    except Transient as fault:
-        _log.info("group.kept", group=group, reason=fault.reason)
 
 
 def _connection(config: AgentConfig) -> KafkaConnection:

@@ -24,7 +24,6 @@ from streams.agents.config import AgentConfig
 from streams.agents.embed.model import Model
 from streams.reindex.copying import PASSES_MAX, Copier, PassReport, lacking
 from streams.reindex.group import (
-    forget,
     members,
     second_group,
     start_at_end,
@@ -159,7 +158,6 @@ class Reindex:
         self.say("waiting for the second group to be level")
         await wait_until_level(self.config, group, patience_seconds=self.patience_seconds)
         await self.gate.describe_generation(fed.number, fed=False)
-        await forget(self.config, group)
         return True
 
     async def abort(self) -> bool:
@@ -171,7 +169,6 @@ class Reindex:
         if fed.live:
             raise HoplineError("the new generation is the one that is searched: --rollback first")
         await self.gate.drop_generation(fed.number)
-        await forget(self.config, second_group(self.config, fed.number))
         return True
 
     async def status(self) -> dict[str, Any]:
