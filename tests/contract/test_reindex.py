@@ -184,7 +184,8 @@ async def test_searches_go_on_over_swap_rollback_and_finish_each_within_one_spac
     world: World, stack: Stack, tmp_path: Path
 ) -> None:
     """The new space has other dimensions: a vector of one asked of the other is refused by the engine."""
-    prefix, models = world.rig.config.prefix, []
+    prefix = world.rig.config.prefix
+    models: list[str] = []
     failures: list[str] = []
     over = asyncio.Event()
     async with running_service(
@@ -205,7 +206,7 @@ async def test_searches_go_on_over_swap_rollback_and_finish_each_within_one_spac
                 if answer.status_code != 200 or not answer.json()["hits"]:
                     failures.append(answer.text)
                 else:
-                    models.append(answer.json()["trace"]["model_id"])
+                    models.append(answer.json()["trace"]["embedding_model"])
 
         asking = [asyncio.create_task(ask()) for _ in range(2)]
         try:
@@ -213,15 +214,21 @@ async def test_searches_go_on_over_swap_rollback_and_finish_each_within_one_spac
             await world.work.fill()
             for generation, model in ((number, "half"), (1, "enko"), (number, "half")):
                 await world.gate.serve_generation(generation)
-                await until(lambda m=model: m in models[-1])  # type: ignore[misc]
+                await until(lambda m=model: bool(models) and m in models[-1])  # type: ignore[misc]
+            # What began before has its answer (`Reindex.finish` waits for seconds).
+            await more_than(models, 4)
             await world.gate.drop_generation(1)
-            seen = len(models)
-            await until(lambda: len(models) > seen + 5)
+            await more_than(models, 4)
         finally:
             over.set()
             await asyncio.gather(*asking)
     assert failures == []
     assert set(models) == {"e5-small-enko-int8", "e5-half-int8"}
+
+
+async def more_than(models: list[str], count: int) -> None:
+    before = len(models)
+    await until(lambda: len(models) > before + count)
 
 
 async def until(condition: Callable[[], bool], seconds: float = 60) -> None:
