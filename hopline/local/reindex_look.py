@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Final
+
 from hopline.settings import Settings
 from indexers.errors import HoplineError
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.open import gate_at
 from indexers.opensearch.retry import RetryPolicy
+
+#: The supervisor has others to look after.
+_LOOK_SECONDS: Final = 2.0
 
 
 class ReindexLook:
@@ -27,8 +33,9 @@ class ReindexLook:
                 retry=RetryPolicy.once(),
             )
         try:
-            return (await self._gate.generations()).fed is not None
-        except HoplineError:
+            async with asyncio.timeout(_LOOK_SECONDS):
+                return (await self._gate.generations()).fed is not None
+        except (HoplineError, TimeoutError):
             return None
 
     async def close(self) -> None:

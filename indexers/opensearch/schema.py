@@ -125,7 +125,7 @@ class Schema:
         live = known.live
         mine = [one for one in known.all if suffix in one.indices]
         if not mine:
-            number = 1 if live is None else live.number
+            number, space = (1, space) if live is None else (live.number, live.space)
             own = self._names.generation_alias(number, suffix)
             name = self._names.generation_index(number, suffix)
             await self._ensure_index(Index.CHUNKS, suffix, space, name=name, more_aliases=(own,))
