@@ -20,14 +20,14 @@ from streams.reindex.status import state_of
 from tests.store import gate_row
 
 NAMES = IndexNames(prefix="h", dedicated_tenants={"umbra": "big"})
-OLD = {
+OLD: dict[str, Any] = {
     "model_id": "e5-small-enko-int8",
     "chunker": "c/old/128",
     "backend": "onnx",
     "model": None,
     "precision": "fp32",
 }
-NEW = OLD | {"model_id": "other-int8", "chunker": "c/new/128", "model": "/models/other"}
+NEW: dict[str, Any] = OLD | {"model_id": "other-int8", "chunker": "c/new/128", "model": "/models/other"}
 
 
 def entry(alias: tuple[str, ...], pair: str, **meta: Any) -> dict[str, Any]:
@@ -132,4 +132,4 @@ def test_a_mean_is_of_what_is_known() -> None:
 
 
 def test_made_by_says_its_cut() -> None:
-    assert MadeBy(**NEW).cut == ("c/new/128", "other-int8")  # type: ignore[arg-type]
+    assert MadeBy(**NEW).cut == ("c/new/128", "other-int8")
