@@ -31,6 +31,7 @@ from search_api.retrieval.pipeline import Retrieval
 from search_api.retrieval.query_vectors import QueryVectors
 from search_api.retrieval.recall import Recall
 from search_api.retrieval.service import SearchService
+from search_api.retrieval.spaces import OneSpace, QuerySpace
 from search_api.settings import SearchSettings
 from tests.pipeline import Pipeline
 
@@ -95,8 +96,12 @@ async def recorder(
     with ThreadPoolExecutor(2) as model, ThreadPoolExecutor(8) as files:
         retrieval = Retrieval(
             gate,
-            recall=Recall(gate, filter_ids_max=search.filter_ids_max),
-            vectors=QueryVectors(embedder, model, entries=0),
+            spaces=OneSpace(
+                QuerySpace(
+                    recall=Recall(gate, filter_ids_max=search.filter_ids_max),
+                    vectors=QueryVectors(embedder, model, entries=0),
+                )
+            ),
             source_ranks=search.source_ranks,
             metrics=metrics,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -15,7 +16,8 @@ from indexers.domain.names import NOTE_SUFFIXES
 from indexers.domain.sources import source_of
 from indexers.domain.text import decode_text
 from indexers.domain.title_names import names_of
-from indexers.opensearch.rows import DocumentRow, LinkRow, owner_fields
+from indexers.opensearch.generations import Generations
+from indexers.opensearch.rows import DocumentRow, GateRow, LinkRow, owner_fields
 from indexers.planned_chunks import PlannedChunk, plan_chunks
 from indexers.planned_links import plan_links
 from indexers.ports import TokenCounter
@@ -25,7 +27,7 @@ WARNING_HEALTH = "health_pattern_took_too_long"
 WARNING_SUPERSEDED_BY_ITSELF = "superseded_by_itself"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class IndexVersions:
     """What decides how bytes become rows. Another value of any: the same bytes are indexed again."""
 
@@ -33,16 +35,45 @@ class IndexVersions:
     chunker: str
     model_id: str
     health: str
+    #: (chunker, model) of what a reindex has carried over: see indexers.opensearch.generations.
+    alike: frozenset[tuple[str, str]] = frozenset()
 
     @classmethod
-    def of(cls, counter: TokenCounter, model_id: str, settings: IndexingSettings) -> IndexVersions:
+    def of(
+        cls,
+        counter: TokenCounter,
+        model_id: str,
+        settings: IndexingSettings,
+        known: Generations | None = None,
+    ) -> IndexVersions:
         chunker = chunking.chunker_version(counter, settings.chunk_max_tokens)
-        health = settings.health.rules.fingerprint
-        return cls(parser=markdown.PARSER_VERSION, chunker=chunker, model_id=model_id, health=health)
+        return cls(
+            parser=markdown.PARSER_VERSION,
+            chunker=chunker,
+            model_id=model_id,
+            health=settings.health.rules.fingerprint,
+            alike=frozenset() if known is None else known.alike((chunker, model_id)),
+        )
 
     @property
     def fingerprint(self) -> str:
         return hashing.versions_fingerprint(self.parser, self.chunker, self.model_id, self.health)
+
+    @cached_property
+    def fingerprints(self) -> frozenset[str]:
+        """Those that count as this one's."""
+        alike = {hashing.versions_fingerprint(self.parser, c, m, self.health) for c, m in self.alike}
+        return frozenset({self.fingerprint, *alike})
+
+    @property
+    def chunkers(self) -> frozenset[str]:
+        return frozenset({self.chunker, *(chunker for chunker, _ in self.alike)})
+
+    def settled(self, row: GateRow) -> GateRow:
+        """The row as if this had made it, where what made it counts as this."""
+        if row.versions == self.fingerprint or row.versions not in self.fingerprints:
+            return row
+        return msgspec.structs.replace(row, versions=self.fingerprint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,10 +17,10 @@ from indexers.embedders.factory import load_embedder
 from indexers.errors import ConfigurationError, Transient
 from indexers.listening import bound_socket
 from indexers.opensearch.gate import Gate
-from indexers.ports import Embedder
 from indexers.process_metrics import process_registry
 from search_api.auth import KeyRing
 from search_api.metrics import ApiMetrics
+from search_api.retrieval.spaces import GenerationSpaces
 from search_api.served import served
 from search_api.wiring import ServeSettings, opened, query_embedder
 from streams.tracing import Tracing, open_tracing
@@ -79,7 +79,7 @@ async def _serve(settings: ServeSettings) -> None:
         _spare_the_collector()
         log.info("api.listening", host=host, port=port, model=embedder.model_id)
         async with asyncio.TaskGroup() as group:
-            preparing = group.create_task(_prepare(gate, embedder, server))
+            preparing = group.create_task(_prepare(gate, services.spaces, server))
             following = group.create_task(services.open_erasures.run())
             await server.serve(sockets=[listener])
             preparing.cancel()
@@ -106,10 +106,12 @@ def _spare_the_collector() -> None:
     gc.set_threshold(_YOUNG_OBJECTS, 20, 20)
 
 
-async def _prepare(gate: Gate, embedder: Embedder, server: uvicorn.Server) -> ConfigurationError | None:
+async def _prepare(gate: Gate, spaces: GenerationSpaces, server: uvicorn.Server) -> ConfigurationError | None:
     """Make missing indices once the store is there; a store of another model ends the process."""
     while True:
         try:
+            await spaces.look()
+            embedder = spaces.now.embedder
             await gate.ensure_indices(
                 dimension=embedder.dimension, pair_id=embedder.pair_id, cosine_floor=embedder.cosine_floor
             )

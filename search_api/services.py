@@ -10,7 +10,6 @@ from indexers.domain.identity import AgentId, Principal, TenantId
 from indexers.errors import RefusedRequest, Transient
 from indexers.opensearch.gate import Gate, GatedSearch
 from indexers.opensearch.rows import Index
-from indexers.ports import Embedder
 from search_api.context.service import ContextService
 from search_api.documents import Documents
 from search_api.documents_graph import DocumentGraph
@@ -26,6 +25,7 @@ from search_api.memories.writing import Memories
 from search_api.metrics import ApiMetrics
 from search_api.quotas import Quotas
 from search_api.retrieval.service import SearchService
+from search_api.retrieval.spaces import GenerationSpaces
 from search_api.settings import SearchSettings
 from streams.tracing import OFF, Tracing
 
@@ -37,9 +37,9 @@ _PROBE: Final = Principal(tenant_id=TenantId("readiness"), agent_id=AgentId("rea
 class Readiness:
     """Whether a search would be answered."""
 
-    def __init__(self, gate: Gate, embedder: Embedder) -> None:
+    def __init__(self, gate: Gate, spaces: GenerationSpaces) -> None:
         self._gate = gate
-        self._embedder = embedder
+        self._spaces = spaces
 
     async def checks(self) -> dict[str, str]:
         """Name of the check → `ok`, or what is wrong."""
@@ -49,13 +49,17 @@ class Readiness:
                 indices = (Index.DOCUMENTS, Index.CHUNKS, Index.LINKS)
                 probes = [GatedSearch(principal=_PROBE, index=index, body=body) for index in indices]
                 await self._gate.search_many(probes)
-                space = await self._gate.vector_space()
+                known = await self._spaces.look()
         except TimeoutError:
             return {"store": "OpenSearch did not answer in time"}
         except (Transient, RefusedRequest):
             return {"store": "OpenSearch is away, or its indices aren't made yet"}
-        if space.pair_id != self._embedder.pair_id:
-            return {"store": "ok", "model": f"the index holds vectors of {space.pair_id}"}
+        space = None if known.live is None else known.live.space
+        if space is not None and space.pair_id != self._spaces.now.embedder.pair_id:
+            return {
+                "store": "ok",
+                "model": self._spaces.problem or f"the index holds vectors of {space.pair_id}",
+            }
         return {"store": "ok", "model": "ok"}
 
 
@@ -75,6 +79,7 @@ class Services:
     memories: Memories
     identity: IdentityParts
     readiness: Readiness
+    spaces: GenerationSpaces
     settings: SearchSettings
     metrics: ApiMetrics
     tracing: Tracing = OFF

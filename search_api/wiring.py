@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from indexers.embedders.factory import identify_model
+from indexers.embedders.factory import identify_model, load_embedder
 from indexers.extractors.factory import identify_extractor
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.open import gate_at
@@ -45,9 +46,8 @@ from search_api.metrics import ApiMetrics
 from search_api.quotas import Quotas
 from search_api.reading import VaultLibrary
 from search_api.retrieval.pipeline import Retrieval
-from search_api.retrieval.query_vectors import QueryVectors
-from search_api.retrieval.recall import Recall
 from search_api.retrieval.service import SearchService
+from search_api.retrieval.spaces import GenerationSpaces
 from search_api.services import Readiness, Services
 from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
 from streams.producer import EventProducer
@@ -92,8 +92,8 @@ class ServeSettings:
 class _Held:
     """What the services use and don't close."""
 
-    model: Executor
     files: Executor
+    spaces: GenerationSpaces
     identity: IdentityParts
     secret: InstallationSecret
     vaults: VaultTree
@@ -130,15 +130,21 @@ async def opened(
                 limits=settings.limits,
                 ttl_seconds=settings.api.key_cache_seconds,
             ) as identity:
+                spaces = _spaces(settings, gate, embedder, model_threads, metrics)
                 held = _Held(
-                    model=model_threads,
                     files=file_threads,
+                    spaces=spaces,
                     identity=identity,
                     secret=secret,
                     vaults=vaults,
                     tracing=tracing,
                 )
-                yield _services(settings, gate, producer, embedder, library, held, metrics), gate
+                following = asyncio.create_task(spaces.follow())
+                try:
+                    yield _services(settings, gate, producer, embedder, library, held, metrics), gate
+                finally:
+                    following.cancel()
+                    await asyncio.wait([following])
         finally:
             await producer.stop()
             await gate.close()
@@ -152,6 +158,22 @@ def query_embedder(settings: EmbedderSettings) -> EmbedderSettings:
     return settings
 
 
+def _spaces(
+    settings: ServeSettings, gate: Gate, embedder: Embedder, executor: Executor, metrics: ApiMetrics
+) -> GenerationSpaces:
+    return GenerationSpaces(
+        gate,
+        query_embedder(settings.embedder),
+        embedder,
+        executor,
+        load=lambda other: WatchedEmbedder(
+            embedder=load_embedder(query_embedder(other)), observe=metrics.model.observe
+        ),
+        entries=settings.search.query_cache_entries,
+        filter_ids_max=settings.search.filter_ids_max,
+    )
+
+
 def _services(
     settings: ServeSettings,
     gate: Gate,
@@ -161,7 +183,7 @@ def _services(
     held: _Held,
     metrics: ApiMetrics,
 ) -> Services:
-    service = _search(settings, gate, embedder, library, held, metrics)
+    service = _search(settings, gate, library, held.spaces, metrics)
     topics = Topics(settings.prefix)
     quotas = Quotas(settings.limits, refusals=metrics.quota_refusals)
     # One for all that this process sends: what one has seen of a document's versions, the others must not fall behind.
@@ -211,7 +233,8 @@ def _services(
         identity=held.identity,
         quotas=quotas,
         memories=memories,
-        readiness=Readiness(gate, embedder),
+        readiness=Readiness(gate, held.spaces),
+        spaces=held.spaces,
         settings=settings.search,
         metrics=metrics,
         tracing=held.tracing,
@@ -221,16 +244,14 @@ def _services(
 def _search(
     settings: ServeSettings,
     gate: Gate,
-    embedder: Embedder,
     library: VaultLibrary,
-    held: _Held,
+    spaces: GenerationSpaces,
     metrics: ApiMetrics,
 ) -> SearchService:
     search = settings.search
     retrieval = Retrieval(
         gate,
-        recall=Recall(gate, filter_ids_max=search.filter_ids_max),
-        vectors=QueryVectors(embedder, held.model, entries=search.query_cache_entries),
+        spaces=spaces,
         source_ranks=search.source_ranks,
         metrics=metrics,
     )

@@ -47,6 +47,8 @@ class AgentSpec:
     needs: tuple[Dependency, ...] = ("opensearch",)
     reads: tuple[str, ...] = ()
     preparing: int = 1
+    #: Added to the group's name: of a second group of the same agent.
+    part: str = ""
     first_records: int | None = None
     tracing: TracingSettings = field(default_factory=TracingSettings)
 
@@ -57,7 +59,7 @@ class AgentSpec:
 
     @property
     def group(self) -> str:
-        return self.topics.group(self.name)
+        return self.topics.group(self.name) + self.part
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from indexers.vault.relations import read_statements
 from indexers.verify import Verifier, VerifyReport
 from indexers.verify.entities import EntityVerifier
 from streams.admin import ensure_topics
-from streams.agents.config import AgentConfig, require_indices
+from streams.agents.config import AgentConfig, require_indices, settled
 from streams.agents.link.journal import curation_records, roots_of
 from streams.clearing import clear_entities, clear_namespace
 from streams.events import encode
@@ -68,6 +68,9 @@ class Rebuilder:
 
     async def run(self, roots: Sequence[VaultRoot], *, everything: bool) -> dict[str, int]:
         """Files sent of each root. `everything`: the indices are made anew, for all tenants."""
+        if (await self.gate.generations()).are_two:
+            msg = "a reindex is open: end it first (`hopline reindex --finish` or `--abort`)"
+            raise HoplineError(msg)
         await self.wait_until_quiet("the agents to finish what is under way")
         await asyncio.to_thread(self._require_journals, roots)
         if everything:
@@ -217,9 +220,10 @@ async def verify_roots(
     config: AgentConfig, gate: Gate, roots: Sequence[VaultRoot], *, say: Say
 ) -> list[VerifyReport]:
     """One report a root, each as that root's tenant. Names, which several roots may share, stand in the first's."""
+    config, known = await settled(config, gate)
     counter = await asyncio.to_thread(load_token_counter, config.embedder)
     model_id = identify_model(config.embedder).model_id
-    versions = IndexVersions.of(counter, model_id, config.indexing)
+    versions = IndexVersions.of(counter, model_id, config.indexing, known)
     extractor_id = await asyncio.to_thread(identify_extractor, config.extractor)
     owners = [EntityNamespace.of(root.namespace) for root in roots]
     labels = await read_labels(gate, owners)

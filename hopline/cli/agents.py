@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -67,12 +68,20 @@ def ingest() -> None:
 
 
 @agents.command()
-def embed() -> None:
+def embed(
+    *,
+    reindex: Annotated[
+        bool,
+        typer.Option(
+            "--reindex", help="The second group, of an open `hopline reindex`; ends with it, or at once."
+        ),
+    ] = False,
+) -> None:
     """Chunks of documents into vectors."""
     from streams.agents import embed as agent
 
     settings = _logging_settings()
-    _run(agent.run, settings, settings.embed)
+    _run(partial(agent.run, second=reindex), settings, settings.embed)
 
 
 @agents.command("extract")

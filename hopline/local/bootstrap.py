@@ -27,6 +27,7 @@ from indexers.errors import HoplineError
 from indexers.opensearch.gate import Gate
 from indexers.opensearch.open import gate_at
 from indexers.opensearch.retry import RetryPolicy
+from indexers.taken_embedder import taken_for_live
 from search_api.identity.register import Entry, tenant_register
 from search_api.identity.stored import StoredTenant
 from search_api.keys import generate_key, key_digest, read_keys, store_key
@@ -75,11 +76,12 @@ def ensure_operator_key(settings: Settings) -> bool:
 async def ensure_topics_and_indices(settings: Settings, tenants: Iterable[str]) -> None:
     """All are left as they are where they exist. Raises ConfigurationError on a mismatch (another model)."""
     await ensure_topics(settings.kafka, settings.kafka_servers, Topics(settings.prefix))
-    # The query service's: it needs no GPU, and lies in the same space.
-    embedder = await asyncio.to_thread(load_embedder, query_embedder(settings.embedder))
     retry = RetryPolicy(attempts=_ATTEMPTS)
     gate = gate_at(settings.opensearch_url, settings.opensearch, prefix=settings.prefix, retry=retry)
     try:
+        found, _ = await taken_for_live(settings.embedder, gate)
+        # The query service's: it needs no GPU, and lies in the same space.
+        embedder = await asyncio.to_thread(load_embedder, query_embedder(found))
         await gate.ensure_indices(
             dimension=embedder.dimension, pair_id=embedder.pair_id, cosine_floor=embedder.cosine_floor
         )

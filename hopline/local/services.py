@@ -24,6 +24,7 @@ from hopline.settings import Settings
 _ENGINE_GRACE_SECONDS = 30.0
 #: Beyond the grace that an agent gives its batch in flight.
 _SERVICE_GRACE_SECONDS = 10.0
+SECOND_EMBED = "embed-reindex"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +100,21 @@ def service_specs(settings: Settings, plan: StackPlan) -> list[ProcessSpec]:
         taken.add(port)
         specs.append(_service_spec(service, port, settings, plan, grace))
     return specs
+
+
+def second_embed_spec(settings: Settings, plan: StackPlan, taken: set[int]) -> ProcessSpec:
+    """The second group of embed workers, while a reindex is open."""
+    embed = settings.embed
+    service = Service(
+        name=SECOND_EMBED,
+        command=("agent", "embed", "--reindex"),
+        port_setting="EMBED__HTTP_PORT",
+        port=free_ports(without=taken),
+        env={"HOPLINE_EMBED__INSTANCE_ID": "local-embed-reindex"},
+    )
+    return _service_spec(
+        service, service.port, settings, plan, embed.stop_grace_seconds + _SERVICE_GRACE_SECONDS
+    )
 
 
 def own_environment(plan: StackPlan) -> dict[str, str]:

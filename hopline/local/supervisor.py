@@ -17,8 +17,15 @@ import structlog
 from hopline.local.folders import StackFolders
 from hopline.local.maven import Say
 from hopline.local.processes import ProcessMark, tail
+from hopline.local.reindex_look import ReindexLook
 from hopline.local.scraping import target_groups, write_targets
-from hopline.local.services import engine_specs, own_environment, service_specs
+from hopline.local.services import (
+    SECOND_EMBED,
+    engine_specs,
+    own_environment,
+    second_embed_spec,
+    service_specs,
+)
 from hopline.local.state import StackPhase, StackPlan, StackState, write_whole
 from hopline.local.supervised import ProcessSpec, Supervised
 from hopline.settings import Settings
@@ -47,6 +54,7 @@ class Supervisor:
         self._began = time.monotonic()
         self._stop = asyncio.Event()
         self._mark = ProcessMark.of(os.getpid())
+        self._reindex = ReindexLook(settings)
         self._phase: StackPhase = "starting"
         self._message = ""
 
@@ -68,6 +76,7 @@ class Supervisor:
         finally:
             self._write("stopping", final[1])
             await self._stop_all()
+            await self._reindex.close()
             self._write(*final)
         return 0 if final[0] == "stopped" else 1
 
@@ -150,6 +159,7 @@ class Supervisor:
             if time.monotonic() - checked > _READY_CHECK_SECONDS or self._anyone_starting():
                 checked = time.monotonic()
                 await self._check_ready()
+                await self._follow_reindex()
             if before != [child.state for child in self._children]:
                 self._write("running")
             await self._pause(_POLL_SECONDS * 2)
@@ -169,6 +179,24 @@ class Supervisor:
             except (OSError, HoplineError, subprocess.SubprocessError) as exc:
                 child.note_exit(-1)
                 _log.error("process.start_failed", name=child.spec.name, reason=str(exc))
+
+    async def _follow_reindex(self) -> None:
+        """A second group of embed workers for as long as there is a generation for it."""
+        if self._plan.engines_only:
+            return
+        is_open = await self._reindex.is_open()
+        child = next((one for one in self._children if one.spec.name == SECOND_EMBED), None)
+        if is_open and child is None:
+            taken = {int(one.state.url.rpartition(":")[2]) for one in self._children if one.state.url}
+            child = Supervised(spec=second_embed_spec(self._settings, self._plan, taken))
+            self._children.append(child)
+            self._step(f"a reindex is open: starting {child.spec.name} ({child.spec.url})")
+            await asyncio.to_thread(child.start)
+        elif is_open is False and child is not None:
+            self._step(f"the reindex is over: {child.spec.name} ends")
+            child.ask_to_stop()
+            self._children.remove(child)
+            await asyncio.to_thread(child.end, time.monotonic() + child.spec.grace_seconds)
 
     def _anyone_starting(self) -> bool:
         return any(child.state.phase in {"starting", "not ready"} for child in self._children)

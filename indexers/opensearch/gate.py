@@ -5,7 +5,8 @@ Reads and writes are routed by tenant. Tombstones are rows like others here: `li
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from opensearchpy import AsyncOpenSearch
@@ -31,8 +32,9 @@ from indexers.opensearch.calls import (
     WriteResult,
 )
 from indexers.opensearch.connect import request
+from indexers.opensearch.generations import Cut, Generations, MadeBy
 from indexers.opensearch.guard import guarded_query
-from indexers.opensearch.names import IndexNames
+from indexers.opensearch.names import EVERY, Chunks, IndexNames
 from indexers.opensearch.ownership import check_ownership, untouched
 from indexers.opensearch.reads import RowReader
 from indexers.opensearch.retry import RetryPolicy
@@ -91,6 +93,8 @@ class Gate:
         self._client = client
         self._names = names
         self._retry = retry
+        self._settings = settings
+        self._observe = observe
         self._schema = Schema(client, names, settings)
         self._reader = RowReader(client, names, retry)
         self._writer = BulkWriter(client, names, retry=retry, settings=settings, observe=observe)
@@ -107,14 +111,55 @@ class Gate:
         await self._retry.call(lambda: self._schema.drop(indexes))
 
     async def vector_space(self) -> VectorSpace:
-        return await self._retry.call(self._schema.recorded_space)
+        """Of the vectors that are searched. Transient while there is no index yet."""
+        live = (await self.generations()).live
+        if live is None:
+            msg = "the indices are not there yet"
+            raise Transient(msg)
+        return live.space
+
+    def of_chunks(self, chunks: Chunks) -> Gate:
+        """The same gate, but that by chunks it means those of one generation; it is closed with this one.
+
+        None: those that are searched. `EVERY`: all, for searches, counts and `delete_matching`, never for rows by id.
+        """
+        names = replace(self._names, chunks=chunks)
+        return Gate(self._client, names, retry=self._retry, settings=self._settings, observe=self._observe)
+
+    @property
+    def everywhere(self) -> Gate:
+        """What is counted or deleted with it is so in a generation that isn't searched, too."""
+        return self.of_chunks(EVERY)
+
+    async def generations(self) -> Generations:
+        """Of chunks, as the cluster has them now."""
+        return await self._retry.call(self._schema.generations)
+
+    async def make_generation(
+        self, number: int, space: VectorSpace, made_by: MadeBy, counts: Iterable[Cut]
+    ) -> None:
+        """An empty one, which isn't searched; the others' state stays."""
+        cuts = tuple(counts)
+        await self._retry.call(lambda: self._schema.make_generation(number, space, made_by, cuts))
+
+    async def describe_generation(self, number: int, **changes: Any) -> None:
+        """What a generation says of itself: plain JSON values of `made_by`, `counts`, `fed`."""
+        await self._retry.call(lambda: self._schema.describe_generation(number, **changes))
+
+    async def serve_generation(self, number: int) -> None:
+        """It is searched from here on, for all tenants at once."""
+        await self._retry.call(lambda: self._schema.serve_generation(number))
+
+    async def drop_generation(self, number: int) -> None:
+        """With all its rows. ConfigurationError for the one that is searched."""
+        await self._retry.call(lambda: self._schema.drop_generation(number))
 
     async def close(self) -> None:
         await self._client.close()
 
     async def refresh(self, *indexes: Index) -> None:
         """Make what was written findable; without arguments in every index."""
-        aliases = [self._names.alias_of(i, s) for i in indexes or Index for s in self._names.suffixes]
+        aliases = [self._names.meant(i, s) for i in indexes or Index for s in self._names.suffixes]
         path = f"/{','.join(aliases)}/_refresh"
         await self._retry.call(lambda: request(self._client, "POST", path, timeout=_PATIENCE_SECONDS))
 

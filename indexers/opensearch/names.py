@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final, Literal
 
 from indexers.domain.identity import TenantId
 from indexers.errors import ConfigurationError
@@ -21,15 +22,24 @@ MAPPING_VERSION = 4
 #: OpenSearch takes ids of at most 512 bytes; a row's own id is a UUID.
 _TENANT_MAX_BYTES = 256
 _NAME_PART = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
+#: All generations of chunks at once: for reads and deletions by query.
+EVERY: Final = "*"
+#: The generation of chunks that a gate means: a number, all, or None: the one that is searched.
+Chunks = int | Literal["*"] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexNames:
-    """`{prefix}-documents-v1` behind the alias `{prefix}-documents`; a large tenant may have its own."""
+    """`{prefix}-documents-v1` behind the alias `{prefix}-documents`; a large tenant may have its own.
+
+    Of chunks there may be a second generation while they are reindexed: `{prefix}-chunks-v1@2`, each behind an alias of
+    its own too, `{prefix}-chunks@2`.
+    """
 
     prefix: str
     #: Tenant → suffix: its rows live in `{prefix}-documents-{suffix}-v1`.
     dedicated_tenants: Mapping[str, str] = field(default_factory=dict)
+    chunks: Chunks = None
 
     def __post_init__(self) -> None:
         for part in (self.prefix, *self.dedicated_tenants.values()):
@@ -43,7 +53,30 @@ class IndexNames:
         return (None, *sorted(set(self.dedicated_tenants.values())))
 
     def alias(self, index: Index, tenant_id: TenantId) -> str:
-        return self.alias_of(index, self.dedicated_tenants.get(tenant_id))
+        return self.meant(index, self.dedicated_tenants.get(tenant_id))
+
+    def meant(self, index: Index, suffix: str | None) -> str:
+        """What is asked or written: the alias, of chunks that of the generation that is meant."""
+        alias = self.alias_of(index, suffix)
+        if index is not Index.CHUNKS or self.chunks is None:
+            return alias
+        # The plain alias too: an index of before there were generations has no other.
+        return f"{alias},{alias}@*" if self.chunks == EVERY else f"{alias}@{self.chunks}"
+
+    def generation_alias(self, number: int, suffix: str | None) -> str:
+        return f"{self.alias_of(Index.CHUNKS, suffix)}@{number}"
+
+    def generation_index(self, number: int, suffix: str | None) -> str:
+        first = self.index_of(Index.CHUNKS, suffix)
+        return first if number == 1 else f"{first}@{number}"
+
+    def generation_of(self, name: str, suffix: str | None) -> int | None:
+        """The number in an index's name; None: it is none of this suffix."""
+        first = self.index_of(Index.CHUNKS, suffix)
+        if name == first:
+            return 1
+        head, _, number = name.rpartition("@")
+        return int(number) if head == first and number.isdecimal() else None
 
     def index(self, index: Index, tenant_id: TenantId) -> str:
         return self.index_of(index, self.dedicated_tenants.get(tenant_id))

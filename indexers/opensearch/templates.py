@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,9 +47,11 @@ class VectorSpace:
     cosine_floor: float | None = None
 
 
-def index_body(index: Index, settings: OpenSearchSettings, space: VectorSpace) -> dict[str, Any]:
-    """Settings and mappings of an index that is made."""
-    return {"settings": _settings(index, settings), "mappings": _mappings(index, space)}
+def index_body(
+    index: Index, settings: OpenSearchSettings, space: VectorSpace, more: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Settings and mappings of an index that is made. `more`: what its `_meta` says besides."""
+    return {"settings": _settings(index, settings), "mappings": _mappings(index, space, more or {})}
 
 
 def template_body(patterns: Sequence[str], settings: OpenSearchSettings) -> dict[str, Any]:
@@ -92,10 +94,10 @@ def _settings(index: Index | None, settings: OpenSearchSettings) -> dict[str, An
     return {"index": values}
 
 
-def _mappings(index: Index, space: VectorSpace) -> dict[str, Any]:
+def _mappings(index: Index, space: VectorSpace, more: Mapping[str, Any]) -> dict[str, Any]:
     mappings: dict[str, Any] = {
         "dynamic": "strict",
-        "_meta": meta(index, space),
+        "_meta": meta(index, space) | dict(more),
         "_routing": {"required": True},
         "properties": dict.fromkeys(OWNER_FIELDS, _KEYWORD) | _properties(index, space),
     }

@@ -26,7 +26,7 @@ DOCUMENT_FIELDS = (
     "path", "path_key", "name_key", "alias_keys", "title", "abstract", "doc_type", "source", "tags",
     "category", "aliases", "terms", "language", "content_hash", "size", "left_out_bytes", "no_vector_reason",
     "warnings", "name_keys", "health", "health_reasons", "session", "position", "speaker", "turn", "superseded_by",
-    "created_at", "valid_from", "expires_at", "parser_version", "chunker_version", "deleted",
+    "created_at", "valid_from", "expires_at", "parser_version", "deleted",
 )  # fmt: skip
 CHUNK_FIELDS = (
     "start", "end", "heading_path", "chunk_hash", "model_id", "chunker_version", "version", *FACT_FIELDS,
@@ -55,6 +55,8 @@ def compare_document(
     """Adds what differs, but for where links lead."""
     path = planned.row.path
     differing = [name for name in DOCUMENT_FIELDS if getattr(planned.row, name) != getattr(stored.row, name)]
+    if stored.row.chunker_version not in versions.chunkers:
+        differing.append("chunker_version")
     if differing:
         report.add("stale_document", path, f"differs in {', '.join(differing)}")
     _compare_gate(report, planned, stored, versions)
@@ -95,6 +97,7 @@ def _compare_gate(
         row.alias_keys,
         list(planned.names),
     )
+    gate = versions.settled(gate)
     found = (gate.content_hash, gate.versions, gate.version, gate.deleted, gate.alias_keys, gate.names)
     if found != due:
         report.add("stale_gate", path, "the gate row is of another state of the document")

@@ -263,7 +263,7 @@ class Erasures:
         return {"files": files, "names": len(unfenced), **rows}
 
     async def _rows(self, tenant_id: TenantId, doc_ids: Sequence[str]) -> dict[str, int]:
-        await self.gate.refresh(*COUNTED)
+        await self.gate.everywhere.refresh(*COUNTED)
         return await count_rows(self.gate, tenant_id, doc_ids)
 
     def _event(self, by: AgentId, target: Target) -> MemoryChanged:

@@ -37,12 +37,15 @@ COUNTED: Final = tuple(dict.fromkeys(index for index, _, _ in _STORES.values()))
 
 
 async def count_rows(gate: Gate, tenant_id: TenantId, doc_ids: Sequence[str]) -> dict[str, int]:
-    """Rows of these documents by store, in one request for each 500 of them. The caller has refreshed."""
+    """Rows of these documents by store, in one request for each 500 of them. The caller has refreshed.
+
+    Of every generation of chunks: one that isn't searched (a reindex is open) must keep nothing either.
+    """
     principal = Principal.pipeline(tenant_id)
     counts = Counter(dict.fromkeys(STORES, 0))
     for start in range(0, len(doc_ids), IDS_AT_ONCE):
         part = list(doc_ids[start : start + IDS_AT_ONCE])
-        pages = await gate.search_many([_search(principal, name, part) for name in STORES])
+        pages = await gate.everywhere.search_many([_search(principal, name, part) for name in STORES])
         counts.update({name: page.total for name, page in zip(STORES, pages, strict=True)})
     return dict(counts)
 
@@ -84,7 +87,9 @@ async def remove_the_rest(gate: Gate, tenant_id: TenantId) -> dict[str, int]:
     """All rows of a tenant but its fences, its audit log and its erasures; how many, by index."""
     principal = Principal.pipeline(tenant_id)
     removed = {
-        index.value: await gate.delete_matching(principal, index, _REST.get(index, {"match_all": {}}))
+        index.value: await gate.everywhere.delete_matching(
+            principal, index, _REST.get(index, {"match_all": {}})
+        )
         for index in Index
     }
     return {name: count for name, count in removed.items() if count}

@@ -23,6 +23,8 @@ class Found:
     ranking: Ranking
     passing: Passing
     recalled: Recalled
+    #: The model of the vectors that were asked.
+    model_id: str
     #: Whether the query's vector was known; None without the vector part.
     cached: bool | None
     steps: Steps

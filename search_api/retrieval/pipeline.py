@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from indexers.domain.identity import Principal
+from indexers.errors import Transient
 from indexers.opensearch.gate import Gate
 from indexers.ports import Vectors
 from search_api.graph.fetch import GraphReader
@@ -31,9 +32,9 @@ from search_api.retrieval.graphing import (
 from search_api.retrieval.legs import Asked, list_weights
 from search_api.retrieval.look_up import LookUp
 from search_api.retrieval.queries import fit_words, language_of, telling_words
-from search_api.retrieval.query_vectors import QueryVectors
-from search_api.retrieval.recall import Passing, Prepared, Recall, Recalled
+from search_api.retrieval.recall import Passing, Prepared, Recalled
 from search_api.retrieval.router import Names, Route, names_in, route
+from search_api.retrieval.spaces import QuerySpace, Spaces
 from search_api.retrieval.stages import FUSION, ORDER, rank, run_stages
 from search_api.retrieval.steps import Steps
 
@@ -46,6 +47,8 @@ class Begun:
     request: SearchRequest
     rules: RankingRules
     weights: Mapping[LegPart, float]
+    #: Which vectors are asked, and whose model makes the query's.
+    space: QuerySpace
     #: None: not asked for.
     vector: asyncio.Future[Vectors] | None
     #: Whether it was known; None without one.
@@ -62,37 +65,39 @@ class Retrieval:
         self,
         gate: Gate,
         *,
-        recall: Recall,
-        vectors: QueryVectors,
+        spaces: Spaces,
         source_ranks: Mapping[str, int],
         metrics: ApiMetrics,
     ) -> None:
         self._gate = gate
-        self._recall = recall
+        self._spaces = spaces
         self._graph = GraphReader(gate)
-        self._vectors = vectors
         self._source_ranks = source_ranks
         self._metrics = metrics
-
-    @property
-    def model_id(self) -> str:
-        return self._vectors.embedder.model_id
 
     def begin(self, principal: Principal, request: SearchRequest, rules: RankingRules) -> Begun:
         """The query's vector is made from here on, whatever is done meanwhile."""
         weights = list_weights(rules, frozenset(request.parts))
         wants_vector = any(part == "vector" and share for (_, part), share in weights.items())
-        vector, cached = self._vector(principal, request) if wants_vector else (None, None)
+        space = self._spaces.now
+        vector, cached = self._vector(space, principal, request) if wants_vector else (None, None)
         return Begun(
-            principal=principal, request=request, rules=rules, weights=weights, vector=vector, cached=cached
+            principal=principal,
+            request=request,
+            rules=rules,
+            weights=weights,
+            space=space,
+            vector=vector,
+            cached=cached,
         )
 
     async def find(self, begun: Begun, now: datetime) -> Found:
         principal, request, rules, weights = begun.principal, begun.request, begun.rules, begun.weights
         steps = Steps(self._metrics)
         try:
+            begun = await self._settled(begun)
             with steps.timed("filter"):
-                passing = await self._recall.passing(principal, request.parts, request.filters)
+                passing = await begun.space.recall.passing(principal, request.parts, request.filters)
         except BaseException:
             # Nobody waits for the vector any more: others' needn't queue behind it.
             begun.give_up()
@@ -100,10 +105,10 @@ class Retrieval:
         steps.round_trips += passing.mode != "none"
         # Read while the vector is made: the model leaves the interpreter to others.
         asked = _asked(request, rules, now)
-        prepared = self._recall.prepare(principal, asked, passing)
+        prepared = begun.space.recall.prepare(principal, asked, passing)
         recalled = await self._recalled(begun, asked, passing, prepared, steps)
         steps.round_trips += recalled.round_trips
-        ranking = self._ranking(weights, asked, recalled)
+        ranking = self._ranking(weights, asked, recalled, begun.space.embedder.cosine_floor)
         fused, before = run_stages(recalled.candidates, ranking, FUSION)
         unit = unit_of(weights)
         run = await self._walk(principal, request, rules, unit, fused, recalled, steps)
@@ -116,6 +121,7 @@ class Retrieval:
             ranking=ranking,
             passing=passing,
             recalled=recalled,
+            model_id=begun.space.embedder.model_id,
             cached=begun.cached,
             steps=steps,
             look_up=LookUp(self._gate, principal, steps),
@@ -127,26 +133,40 @@ class Retrieval:
             order=order,
         )
 
+    async def _settled(self, begun: Begun) -> Begun:
+        """One that began before the store was looked at begins anew; a swap since then changes nothing for it."""
+        if begun.space.is_settled:
+            return begun
+        space = await self._spaces.settled()
+        if not space.is_settled:
+            msg = "no generation of chunks can be asked here yet"
+            raise Transient(msg)
+        begun.give_up()
+        return self.begin(begun.principal, begun.request, begun.rules)
+
     async def _recalled(
         self, begun: Begun, asked: Asked, passing: Passing, prepared: Prepared, steps: Steps
     ) -> Recalled:
+        recall = begun.space.recall
         if begun.vector is None or begun.vector.done():
             with steps.timed("embed"):
                 vector = None if begun.vector is None else begun.vector.result().tolist()
             with steps.timed("recall"):
-                return await self._recall.recall(begun.principal, asked, passing, prepared, vector)
-        async with self._recall.ahead(prepared) as words:
+                return await recall.recall(begun.principal, asked, passing, prepared, vector)
+        async with recall.ahead(prepared) as words:
             with steps.timed("embed"):
                 vector = (await begun.vector).tolist()
             with steps.timed("recall"):
-                return await self._recall.recall(begun.principal, asked, passing, words, vector)
+                return await recall.recall(begun.principal, asked, passing, words, vector)
 
-    def _ranking(self, weights: Mapping[LegPart, float], asked: Asked, recalled: Recalled) -> Ranking:
+    def _ranking(
+        self, weights: Mapping[LegPart, float], asked: Asked, recalled: Recalled, cosine_floor: float
+    ) -> Ranking:
         words = telling_words(fit_words(asked.query).text)
         return Ranking(
             rules=asked.rules,
             weights=weights,
-            cosine_floor=self._vectors.embedder.cosine_floor,
+            cosine_floor=cosine_floor,
             source_ranks=self._source_ranks,
             route=asked.route,
             words=len(words),
@@ -181,9 +201,11 @@ class Retrieval:
             )
             return run_parts(run, fused)
 
-    def _vector(self, principal: Principal, request: SearchRequest) -> tuple[asyncio.Future[Vectors], bool]:
+    def _vector(
+        self, space: QuerySpace, principal: Principal, request: SearchRequest
+    ) -> tuple[asyncio.Future[Vectors], bool]:
         """The query's vector, begun, and whether it was known."""
-        making, cached = self._vectors.begin(principal, request.query)
+        making, cached = space.vectors.begin(principal, request.query)
         self._metrics.query_cache.labels(outcome="hit" if cached else "miss").inc()
         return making, cached
 

@@ -123,7 +123,7 @@ class SearchService:
             candidates=len(page.ranked),
             words_found=_words_found(request, found),
             next_cursor=None if last is None else encode_cursor(_position_of(last, now), list_name),
-            trace=trace_answer(found, page, self._retrieval.model_id) if request.explain else None,
+            trace=trace_answer(found, page, found.model_id) if request.explain else None,
         )
 
     def _now(self, after: SearchPosition | None) -> datetime:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from indexers.embedders.factory import ModelIdentity
 from indexers.errors import ConfigurationError, Transient
 from indexers.opensearch.gate import Gate, Observer, ignore_fact
+from indexers.opensearch.generations import Generations
 from indexers.opensearch.open import gate_at
 from indexers.opensearch.retry import RetryPolicy
 from indexers.settings import (
@@ -19,6 +20,7 @@ from indexers.settings import (
     OpenSearchSettings,
     VaultRoot,
 )
+from indexers.taken_embedder import taken_for_live
 from indexers.vault.tree import VaultTree
 from streams.agents.vaults import Vaults
 from streams.context import AgentContext, AgentSpec
@@ -85,6 +87,12 @@ async def open_gate(config: AgentConfig, context: AgentContext) -> AsyncIterator
         yield gate
     finally:
         await gate.close()
+
+
+async def settled(config: AgentConfig, gate: Gate) -> tuple[AgentConfig, Generations]:
+    """With the embedder of what is searched: after a reindex the index's word stands above the settings'."""
+    embedder, known = await taken_for_live(config.embedder, gate)
+    return replace(config, embedder=embedder), known
 
 
 async def require_indices(gate: Gate, model: ModelIdentity) -> None:

@@ -23,6 +23,7 @@ from search_api.retrieval.pipeline import Retrieval
 from search_api.retrieval.query_vectors import QueryVectors
 from search_api.retrieval.recall import Passing, Prepared, Recall
 from search_api.retrieval.router import Names, route
+from search_api.retrieval.spaces import OneSpace, QuerySpace
 from tests.api import Service, embedder, principal, running_service, vault
 from tests.conftest import Stack
 
@@ -163,8 +164,12 @@ async def test_words_that_were_refused_are_heard_of_before_vectors_are_searched_
 def _retrieval(service: Service, model: ThreadPoolExecutor) -> Retrieval:
     return Retrieval(
         service.gate,
-        recall=Recall(service.gate, filter_ids_max=100),
-        vectors=QueryVectors(embedder(), model, entries=10),
+        spaces=OneSpace(
+            QuerySpace(
+                recall=Recall(service.gate, filter_ids_max=100),
+                vectors=QueryVectors(embedder(), model, entries=10),
+            )
+        ),
         source_ranks=SOURCE_RANKS,
         metrics=ApiMetrics(CollectorRegistry()),
     )

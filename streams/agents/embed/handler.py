@@ -17,7 +17,7 @@ from streams.agents.documents import Word, current_words, decode_words, newest_o
 from streams.agents.embed.model import Model, keyed_texts
 from streams.agents.embed.moves import carry_over
 from streams.agents.embed.reuse import VectorKey, stored_vectors
-from streams.agents.embed.texts import Texts, texts_of
+from streams.agents.embed.texts import Texts, cut_anew, texts_of
 from streams.agents.embed.write import (
     Embedded,
     remove_outdated,
@@ -71,6 +71,8 @@ class EmbedHandler:
     context: AgentContext
     progress: Progress
     files: Executor
+    #: Chunks of an event that another one cut are cut anew by this (`chunker_version`); None: taken as they come.
+    chunker: str | None = None
     #: Vectors of the batch that may still be on its way into the store.
     _under_way: dict[VectorKey, Vector] = field(default_factory=dict)
 
@@ -120,14 +122,22 @@ class EmbedHandler:
     async def _texts_of(self, word: Word) -> Texts | None:
         """None: the file has changed since, its next event is on the way."""
         event = word.event
+        loop = asyncio.get_running_loop()
         if event.text is not None or not event.chunks:
-            found = texts_of(word, event.text or "")
+            text = event.text or ""
+            found = texts_of(await loop.run_in_executor(self.files, self._cut, word, text), text)
             if found is None:
                 raise PoisonRecord("hash_mismatch", f"{event.path}: a chunk's hash is not that of its text")
             return found
-        loop = asyncio.get_running_loop()
-        text = await loop.run_in_executor(self.files, self._read, word)
-        return None if text is None else texts_of(word, text)
+        read = await loop.run_in_executor(self.files, self._read, word)
+        if read is None:
+            return None
+        return texts_of(await loop.run_in_executor(self.files, self._cut, word, read), read)
+
+    def _cut(self, word: Word, text: str) -> Word:
+        if self.chunker in (None, word.event.chunker_version) or not word.event.chunks:
+            return word
+        return cut_anew(word, text, self.model.embedder, self.settings, self.chunker or "")
 
     def _read(self, word: Word) -> str | None:
         event = word.event

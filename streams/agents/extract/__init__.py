@@ -18,7 +18,7 @@ from indexers.extracted import extraction_progress
 from indexers.extractors.factory import load_extractor
 from indexers.opensearch.gate import Gate
 from indexers.settings import VaultRoot
-from streams.agents.config import AgentConfig, open_gate, require_indices
+from streams.agents.config import AgentConfig, open_gate, require_indices, settled
 from streams.agents.extract.handler import ExtractHandler, Prepared
 from streams.agents.extract.model import Model, Watched
 from streams.agents.progress import Progress
@@ -47,13 +47,14 @@ async def run(config: AgentConfig) -> None:
 async def open_handler(config: AgentConfig, context: AgentContext) -> AsyncIterator[ExtractHandler]:
     vaults = config.open_vaults()
     extractor = await asyncio.to_thread(load_extractor, config.extractor)
-    embedder = identify_model(config.embedder)
     with (
         ThreadPoolExecutor(max_workers=1, thread_name_prefix="model") as model_thread,
         ThreadPoolExecutor(max_workers=1, thread_name_prefix="rules") as rules,
         ThreadPoolExecutor(max_workers=1, thread_name_prefix="vault") as files,
     ):
         async with open_gate(config, context) as gate:
+            own, _ = await context.hold("opensearch", lambda: settled(config, gate))
+            embedder = identify_model(own.embedder)
             await context.hold("opensearch", lambda: require_indices(gate, embedder))
             roots = await context.hold("vault", lambda: asyncio.to_thread(_all_roots, config))
             await ask_for_outdated(gate, context, roots, extractor.model_id)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from indexers.embedders.factory import identify_model, load_token_counter
 from indexers.planning import IndexVersions
-from streams.agents.config import AgentConfig, open_gate, require_indices
+from streams.agents.config import AgentConfig, open_gate, require_indices, settled
 from streams.agents.ingest.handler import IngestHandler, Prepared
 from streams.agents.ingest.materialise import Materialise
 from streams.agents.ingest.memories import Memories
@@ -38,14 +38,15 @@ async def run(config: AgentConfig) -> None:
 @asynccontextmanager
 async def open_handler(config: AgentConfig, context: AgentContext) -> AsyncIterator[IngestHandler]:
     vaults = config.open_vaults()
-    counter = await asyncio.to_thread(load_token_counter, config.embedder)
-    model = identify_model(config.embedder)
-    versions = IndexVersions.of(counter, model.model_id, config.indexing)
     with (
         ThreadPoolExecutor(max_workers=1, thread_name_prefix="ingest") as executor,
         ThreadPoolExecutor(max_workers=WRITERS, thread_name_prefix="write") as writers,
     ):
         async with open_gate(config, context) as gate:
+            own, known = await context.hold("opensearch", lambda: settled(config, gate))
+            counter = await asyncio.to_thread(load_token_counter, own.embedder)
+            model = identify_model(own.embedder)
+            versions = IndexVersions.of(counter, model.model_id, config.indexing, known)
             await context.hold("opensearch", lambda: require_indices(gate, model))
             progress = Progress(gate=gate, context=context)
             context.after_park.append(progress.failed)

@@ -116,6 +116,7 @@ class IngestHandler:
     async def commit(self, prepared: Prepared) -> None:
         fingerprint = self.planner.versions.fingerprint
         rows, told = await self.context.hold("opensearch", lambda: known_of(self.gate, prepared.choices))
+        rows = {doc_id: self.planner.versions.settled(row) for doc_id, row in rows.items()}
         choices = without_overtaken(prepared.choices, told)
         decided = decide_all(choices, rows, fingerprint)
         touched, left_behind = await self.relations.take_along(prepared.moves)

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 from indexers.embedders.factory import identify_model
-from streams.agents.config import AgentConfig, open_gate, require_indices
+from streams.agents.config import AgentConfig, open_gate, require_indices, settled
 from streams.agents.link.handler import LinkHandler, Prepared
 from streams.agents.link.journal import CurationJournal
 from streams.agents.progress import Progress
@@ -26,9 +26,10 @@ async def run(config: AgentConfig) -> None:
 @asynccontextmanager
 async def open_handler(config: AgentConfig, context: AgentContext) -> AsyncIterator[LinkHandler]:
     vaults = config.open_vaults()
-    model = identify_model(config.embedder)
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="vault") as files:
         async with open_gate(config, context) as gate:
+            own, _ = await context.hold("opensearch", lambda: settled(config, gate))
+            model = identify_model(own.embedder)
             await context.hold("opensearch", lambda: require_indices(gate, model))
             progress = Progress(gate=gate, context=context)
             context.after_park.append(progress.failed)
