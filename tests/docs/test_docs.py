@@ -75,6 +75,19 @@ def test_every_metric_of_the_code_is_documented() -> None:
     assert sorted(name for name in made if f"| `{name}` |" not in page) == []
 
 
+def test_every_metric_that_the_pages_name_exists() -> None:
+    made = {
+        name for registry in reference.registries().values() for name, *_ in reference.metric_rows(registry)
+    }
+    parts = {f"{name}_{part}" for name in made for part in ("bucket", "sum", "count")}
+    named = {
+        (str(page.relative_to(ROOT)), name)
+        for page in PAGES
+        for name in re.findall(r"`(hopline_[a-z_]+)[`{]", page.read_text())
+    }
+    assert sorted((page, name) for page, name in named if name not in made | parts) == []
+
+
 def test_every_command_module_is_there() -> None:
     text = (ROOT / "docs" / "reference" / "commands.md").read_text()
     assert sorted(module.__name__.rpartition(".")[2] for module in COMMANDS) == sorted(
