@@ -25,7 +25,7 @@ from indexers.errors import Transient
 from streams.rebuild import AGENTS
 from tests import corpus
 from tests.conftest import Stack
-from tests.pipeline import KEY, Pipeline, running, wait_for, write_keys
+from tests.pipeline import KEY, Pipeline, Place, running, wait_for, write_keys
 
 pytestmark = [pytest.mark.engines, pytest.mark.soak]
 
@@ -152,7 +152,7 @@ def restart(pipeline: Pipeline, name: str) -> None:
         assert pipeline.metric(name, REBALANCES) == 1
 
 
-def is_done(pipeline: Pipeline, ends: dict[tuple[str, str, int], int]) -> bool:
+def is_done(pipeline: Pipeline, ends: dict[Place, int]) -> bool:
     """All that had been sent by then is committed."""
     now = pipeline.waiting()
     return all((now[place].committed or 0) >= end for place, end in ends.items() if end)
