@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -68,7 +68,11 @@ class Load:
         """What isn't answered is written again under the same key, until it is."""
         while self.room.wait() and not self.enough.wait(PAUSE_SECONDS):
             number = len(self.accepted)
-            fields = {"title": f"Memory {number}", "scope": "shared", "idempotency_key": f"m{number}"}
+            fields: dict[str, Any] = {
+                "title": f"Memory {number}",
+                "scope": "shared",
+                "idempotency_key": f"m{number}",
+            }
             with contextlib.suppress(Transient):
                 self.accepted[number] = self.client.write(f"INC-{number} is {word(number)}.", **fields).path
 
