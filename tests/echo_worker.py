@@ -150,8 +150,7 @@ class EchoWorker:
             with exc:
                 return exc.code, exc.read().decode()
 
-    @property
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         return bool(self.logged("worker.started")) and self.get("/readyz")[0] == 200
 
     def metric(self, name: str) -> float:

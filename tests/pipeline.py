@@ -13,18 +13,20 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hopline.local.ports import free_ports
-from streams.lag import PartitionLag, lag
+from streams.lag import LagReader, PartitionLag
 from streams.rebuild import AGENTS
 from streams.settings import KafkaSettings
 from streams.topics import Topics
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+#: Agent, topic, partition.
+Place = tuple[str, str, int]
 KEY = "test-key-0123456789abcdef0123456789abcdef"
 
 
@@ -168,32 +170,50 @@ class Pipeline:
         """Records that the agents started here, those that are down just now too, have not committed yet."""
         return sum(part.lag for part in self.waiting().values())
 
-    def waiting(self) -> dict[tuple[str, str, int], PartitionLag]:
+    def waiting(self) -> dict[Place, PartitionLag]:
         """The same by agent, topic and partition."""
-        topics = Topics(self.prefix)
-        started = {name.partition(".")[0] for name in self.ports}
-        settings = KafkaSettings(bootstrap_servers=self.kafka_servers)
 
-        async def read() -> dict[tuple[str, str, int], PartitionLag]:
-            return {
-                (agent, part.topic, part.partition): part
-                for agent in AGENTS
-                if agent in started
-                for part in await lag(
-                    settings, self.kafka_servers, topics.group(agent), topics.read_by(agent)
-                )
-            }
+        async def look() -> dict[Place, PartitionLag]:
+            async with self._looks() as waiting:
+                return await waiting()
 
-        return asyncio.run(read())
+        return asyncio.run(look())
 
     def wait_idle(self, seconds: float = 120) -> None:
         """Nothing waits in the topics, seen three times in a row (a batch may still be between the two)."""
-        quiet = 0
-        end = time.monotonic() + seconds
-        while quiet < 3:
-            quiet = quiet + 1 if self.backlog() == 0 else 0
-            assert time.monotonic() < end, f"still {self.backlog()} records behind after {seconds} s"
-            time.sleep(0.3)
+        asyncio.run(self._wait_idle(seconds))
+
+    async def _wait_idle(self, seconds: float) -> None:
+        quiet, end = 0, time.monotonic() + seconds
+        async with self._looks() as waiting:
+            while quiet < 3:
+                behind = sum(part.lag for part in (await waiting()).values())
+                quiet = quiet + 1 if behind == 0 else 0
+                assert time.monotonic() < end, f"still {behind} records behind after {seconds} s"
+                await asyncio.sleep(0.3)
+
+    @contextlib.asynccontextmanager
+    async def _looks(self) -> AsyncIterator[Callable[[], Awaitable[dict[Place, PartitionLag]]]]:
+        """Over connections that stay open: to open them takes much longer than to look."""
+        topics, settings = Topics(self.prefix), KafkaSettings(bootstrap_servers=self.kafka_servers)
+        started = {name.partition(".")[0] for name in self.ports}
+        async with contextlib.AsyncExitStack() as stack:
+            readers = {
+                agent: await stack.enter_async_context(
+                    LagReader(settings, self.kafka_servers, topics.group(agent))
+                )
+                for agent in AGENTS
+                if agent in started
+            }
+
+            async def waiting() -> dict[Place, PartitionLag]:
+                return {
+                    (agent, part.topic, part.partition): part
+                    for agent, reader in readers.items()
+                    for part in await reader.read(topics.read_by(agent))
+                }
+
+            yield waiting
 
 
 def wait_for(condition: Callable[[], bool], seconds: float, what: str) -> float:

@@ -85,7 +85,7 @@ async def test_restarts_of_named_workers_leave_their_neighbours_alone(
             held, before = assignment(workers[name]), workers[other].metric(REBALANCES)
             assert workers[name].end(how) in (0, -signal.SIGKILL)
             workers[name] = again = echo_worker(PACE, instance_id=name)
-            await until_seen(lambda again=again: again.ready, what=f"{name} back")
+            await until_seen(again.is_ready, what=f"{name} back")
             assert assignment(again) == held
             assert (again.metric(REBALANCES), workers[other].metric(REBALANCES)) == (1, before)
         enough.set()

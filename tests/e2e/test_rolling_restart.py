@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -25,7 +25,7 @@ from indexers.errors import Transient
 from streams.rebuild import AGENTS
 from tests import corpus
 from tests.conftest import Stack
-from tests.pipeline import KEY, Pipeline, running, wait_for, write_keys
+from tests.pipeline import KEY, Pipeline, Place, running, wait_for, write_keys
 
 pytestmark = [pytest.mark.engines, pytest.mark.soak]
 
@@ -68,7 +68,11 @@ class Load:
         """What isn't answered is written again under the same key, until it is."""
         while self.room.wait() and not self.enough.wait(PAUSE_SECONDS):
             number = len(self.accepted)
-            fields = {"title": f"Memory {number}", "scope": "shared", "idempotency_key": f"m{number}"}
+            fields: dict[str, Any] = {
+                "title": f"Memory {number}",
+                "scope": "shared",
+                "idempotency_key": f"m{number}",
+            }
             with contextlib.suppress(Transient):
                 self.accepted[number] = self.client.write(f"INC-{number} is {word(number)}.", **fields).path
 
@@ -108,7 +112,7 @@ def test_a_rolling_restart_of_all_workers_under_load(stack: Stack, tmp_path: Pat
             for name in (*WORKERS, "watch", "api"):
                 restart(pipeline, name)
         began, waiting = time.monotonic(), pipeline.backlog()
-        pipeline.wait_idle(600)
+        pipeline.wait_idle(1_800)
         seconds = time.monotonic() - began
         _log.info(
             "%d notes, %d memories; %d records waited at the end, done in %.1f s",
@@ -136,7 +140,7 @@ def restart(pipeline: Pipeline, name: str) -> None:
     ready, waiting = time.monotonic(), pipeline.waiting()
     ends = {place: part.end for place, part in waiting.items()}
     caught_up = wait_for(
-        lambda: is_done(pipeline, ends), 300, f"what waited after the restart of {name} done"
+        lambda: is_done(pipeline, ends), 900, f"what waited after the restart of {name} done"
     )
     after = {other: pipeline.metric(other, REBALANCES) for other in others}
     figures = {
@@ -152,7 +156,7 @@ def restart(pipeline: Pipeline, name: str) -> None:
         assert pipeline.metric(name, REBALANCES) == 1
 
 
-def is_done(pipeline: Pipeline, ends: dict[tuple[str, str, int], int]) -> bool:
+def is_done(pipeline: Pipeline, ends: dict[Place, int]) -> bool:
     """All that had been sent by then is committed."""
     now = pipeline.waiting()
     return all((now[place].committed or 0) >= end for place, end in ends.items() if end)
