@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Histogram
 
@@ -33,7 +34,9 @@ def exported() -> dict[str, Exported]:
 
 
 def _series(registry: CollectorRegistry) -> Iterator[tuple[str, Exported]]:
-    for collector in set(registry._collector_to_names):
+    # The library names no type for all that can describe itself.
+    found: set[Any] = set(registry._collector_to_names)
+    for collector in found:
         for family in collector.describe():
             labels = frozenset(getattr(collector, "_labelnames", ()))
             if family.type == "histogram":

@@ -8,7 +8,8 @@ from pathlib import Path
 from hopline.local.scraping import COMPONENTS, target_groups, write_targets
 from hopline.local.services import service_specs
 from hopline.local.state import StackPlan
-from hopline.settings import ApiSettings, LocalSettings, Settings
+from hopline.settings import LocalSettings, Settings
+from search_api.settings import ApiSettings
 
 
 def settings_in(folder: Path) -> Settings:

@@ -37,14 +37,18 @@ _START_SECONDS = 30.0
 EMPTY: Final[Mapping[str, str]] = {
     "hopline_model_gpu_memory_bytes": "no GPU on this machine",
     "hopline_search_graph_truncated_total": "no cap of the graph was reached",
+    "hopline_search_related_hits_total": "no page had a hit that the graph brought",
     "hopline_search_stale_excerpts_total": "no file was behind its index",
+    "hopline_quota_refusals_total": "nobody was over a limit",
+    "hopline_watcher_failures_total": "no watch broke",
+    "hopline_watcher_undecodable_names_total": "no name was undecodable",
     "ALERTS": "no alert is firing",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A query and what came of it: `series`, and the value of the first."""
+    """A query and what came of it: `series`, and the first value that is a number."""
 
     where: str
     expr: str
@@ -78,7 +82,8 @@ class Prometheus:
         result = self.get("query", query=expr)["result"]
         names = {selector.metric for selector in selectors(parse(expr))}
         excuse = "" if result else next((EMPTY[name] for name in sorted(names) if name in EMPTY), "")
-        value = result[0]["value"][1] if result else ""
+        values = [series["value"][1] for series in result]
+        value = next((text for text in values if text != "NaN"), values[0] if values else "")
         return Asked(where=where, expr=expr, series=len(result), value=value, excuse=excuse)
 
 
@@ -141,7 +146,7 @@ def panel_queries() -> Iterator[tuple[str, str]]:
 
 
 def table(asked: Sequence[Asked]) -> Iterator[str]:
-    yield "| what asks | query | series | first value |\n| --- | --- | --- | --- |"
+    yield "| what asks | query | series | a value |\n| --- | --- | --- | --- |"
     for one in asked:
         count = str(one.series) if not one.excuse else f"0 ({one.excuse})"
         expr = one.expr.replace("|", "\\|")
