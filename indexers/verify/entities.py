@@ -89,7 +89,9 @@ class _LabelVerifier:
 
     async def _names(self, rows: LabelRows, clusters: Clusters, page: Sequence[StoredRow]) -> None:
         report, gate, principal = self.verifier.report, self.verifier.gate, self.verifier.principal
-        stored = {row.row_id: msgspec.convert(row.source, EntityRow) for row in page}
+        found = {row.row_id: msgspec.convert(row.source, EntityRow) for row in page}
+        # A name that came since the names were read has no place among them yet.
+        stored = {row_id: row for row_id, row in found.items() if row.key in clusters.placements}
         report.names += len(stored)
         counts = await count_names(gate, principal, [rows.name_id(row.key) for row in stored.values()])
         groups = {

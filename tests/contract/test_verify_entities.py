@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,13 @@ import msgspec
 import pytest
 import pytest_asyncio
 
+from indexers.domain.entities.clusters import Clusters
 from indexers.domain.entities.names import name_key
 from indexers.domain.identity import EntityNamespace, Principal
 from indexers.opensearch.gate import RowWrite
 from indexers.opensearch.rows import EntityRow, ExtractionRow, Index, MentionRow, OwnedRow, ProposalRow
+from indexers.verify import entities
+from indexers.verify.clustering import cluster_names
 from indexers.verify.digest import content_digest
 from tests.agents import Rig, agent_config, opened_rig, vault_root
 from tests.conftest import Stack
@@ -155,6 +159,18 @@ async def test_faults_of_a_name(rig: Rig) -> None:
     }
     async with Broken(rig, Index.PROPOSALS, "p", **proposal):
         assert await rig.verified() == {"wrong_proposal": 1}
+    assert await rig.verified() == {}
+
+
+async def test_a_name_that_comes_while_verify_reads_is_no_fault(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its row is read, but wasn't there when the names were."""
+
+    def as_before(keys: AbstractSet[str], *rest: Any) -> Clusters:
+        return cluster_names(set(keys) - {KEY}, *rest)
+
+    monkeypatch.setattr(entities, "cluster_names", as_before)
     assert await rig.verified() == {}
 
 
