@@ -13,6 +13,7 @@ import msgspec
 from hopline.local.folders import StackFolders
 from hopline.local.maven import Say
 from hopline.local.processes import ProcessMark, stop
+from hopline.local.scraping import write_targets
 from hopline.local.state import StackState, read_state, write_whole
 from indexers.errors import HoplineError
 
@@ -47,6 +48,7 @@ def stop_leftovers(folders: StackFolders, say: Say) -> bool:
     if left or state.phase not in {"stopped", "failed"}:
         ended = [msgspec.structs.replace(p, phase="stopped", pid=None) for p in state.processes]
         write_whole(folders.state, msgspec.structs.replace(state, phase="stopped", processes=ended))
+        write_targets(folders.targets, ())
     return bool(left)
 
 

@@ -36,6 +36,11 @@ class StackFolders:
         return self.data_dir / "run" / "stack.lock"
 
     @property
+    def targets(self) -> Path:
+        """For a Prometheus that watches the stack (file_sd)."""
+        return self.data_dir / "prometheus-targets.json"
+
+    @property
     def logs(self) -> Path:
         return self.data_dir / "logs"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -94,7 +95,7 @@ def read_plan(path: Path) -> StackPlan:
         raise HoplineError(f"{path} can't be read ({exc}); run `hopline up` again") from exc
 
 
-def write_whole(path: Path, value: msgspec.Struct) -> None:
+def write_whole(path: Path, value: msgspec.Struct | Sequence[msgspec.Struct]) -> None:
     """A reader sees the old file or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")

@@ -17,6 +17,7 @@ import structlog
 from hopline.local.folders import StackFolders
 from hopline.local.maven import Say
 from hopline.local.processes import ProcessMark, tail
+from hopline.local.scraping import target_groups, write_targets
 from hopline.local.services import engine_specs, own_environment, service_specs
 from hopline.local.state import StackPhase, StackPlan, StackState, write_whole
 from hopline.local.supervised import ProcessSpec, Supervised
@@ -77,7 +78,9 @@ class Supervisor:
         if self._plan.engines_only or self._stop.is_set():
             return
         await self._bootstrap()
-        await self._start_group(service_specs(self._settings, self._plan))
+        services = service_specs(self._settings, self._plan)
+        write_targets(self._folders.targets, target_groups(services))
+        await self._start_group(services)
 
     async def _start_group(self, specs: Sequence[ProcessSpec]) -> None:
         """Start all, then wait for each: they get ready side by side."""
@@ -193,6 +196,7 @@ class Supervisor:
                     continue
                 by_itself = await asyncio.to_thread(child.end, deadline)
                 self._step(f"stopped {child.spec.name}" + ("" if by_itself else " (it had to be killed)"))
+        write_targets(self._folders.targets, ())
 
     async def _pause(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
