@@ -105,7 +105,7 @@ def _callers_headers(context: Context) -> Mapping[str, str]:
     return {
         "authorization": request.headers["authorization"],
         REQUEST_ID_HEADER: request.state.request_id,
-        **getattr(request.state, TRACE),
+        **getattr(request.state, TRACE, {}),
     }
 
 

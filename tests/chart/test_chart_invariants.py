@@ -157,7 +157,7 @@ def test_every_port_that_is_named_exists(set_up: str) -> None:
         env = env_of(container)
         told = {int(v) for k, v in env.items() if k.endswith(("__HTTP_PORT", "API__PORT"))}
         assert told == set(numbers.values())
-        assert all(v == "0.0.0.0" for k, v in env.items() if k.endswith(("__HTTP_HOST", "API__HOST")))  # noqa: S104
+        assert all(v == "0.0.0.0" for k, v in env.items() if k.endswith(("__HTTP_HOST", "API__HOST")))  # noqa: S104 - a pod of its own, behind the NetworkPolicy
     for service in of_kind("Service", set_up):
         component = service["spec"]["selector"]["app.kubernetes.io/component"]
         assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports[component]
