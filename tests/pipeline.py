@@ -56,7 +56,7 @@ class Pipeline:
             **self.settings,
         }
 
-    def start(self, *names: str) -> None:
+    def start(self, *names: str, seconds: float = 90) -> None:
         """An agent, `watch` or `api`; returns when each says that it is ready.
 
         `ingest.1`, `ingest.2`: workers of one agent side by side, whose names are their instance ids too.
@@ -64,7 +64,7 @@ class Pipeline:
         for name in names:
             self._spawn(name)
         for name in names:
-            self.wait_ready(name)
+            self.wait_ready(name, seconds)
 
     def _spawn(self, name: str) -> None:
         port = self.ports.setdefault(name, free_ports())
@@ -97,12 +97,12 @@ class Pipeline:
         process.send_signal(signal.SIGKILL)
         process.wait(10)
 
-    def stop(self, *names: str) -> None:
+    def stop(self, *names: str, seconds: float = 40) -> None:
         for name in names or tuple(self.processes):
             process = self.processes.pop(name)
             process.send_signal(signal.SIGTERM)
             try:
-                process.wait(40)
+                process.wait(seconds)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait(10)
