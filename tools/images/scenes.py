@@ -33,7 +33,9 @@ PORTS = {name: f"HOPLINE_{name.upper()}__HTTP_PORT" for name in ("ingest", "embe
 }
 #: Asked of the example vault, and what must be found.
 QUESTION, ANSWER = "ORA-01555", "ORA-01555 snapshot too old"
-PATIENCE_SECONDS = 180.0
+PATIENCE_SECONDS = 300.0
+#: The compose file's `stop_grace_period`.
+STOP_SECONDS = 90.0
 _MODELS = """
 from indexers.embedders.factory import load_embedder
 from indexers.extractors.factory import load_extractor
@@ -72,7 +74,7 @@ class Rehearsal:
             self.told("the user", box, "/usr/bin/id")
             # Of the root file system, not of what is mounted into it.
             search = "find / -xdev -path /tmp -prune -o -writable -print 2>/dev/null | head -20"
-            text = self.told("nothing of the root can be written", box, "/bin/sh", "-c", search)
+            text = self.told("looked for what can be written", box, "/bin/sh", "-c", search)
             self.check("nothing of the root can be written", not text.strip(), text)
             self.told("models without a network", box, "python3", "-c", _MODELS, network=False)
             text = self.told(
@@ -142,7 +144,7 @@ class Rehearsal:
         began = time.monotonic()
         os.kill(first_process(process), signal.SIGTERM)
         try:
-            code: int | str = process.wait(45)
+            code: int | str = process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             end(process)
             code = "killed"
