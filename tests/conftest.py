@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import structlog
 
 from tests.engines import EnginePair, RunningEngine, running_broker, running_engines
 
@@ -51,6 +53,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     sizes = Counter(item.path for item in items) if hasattr(config, "workerinput") else Counter()
     items.sort(key=lambda item: ("chart" in item.path.parts, -sizes[item.path]))
+
+
+@pytest.fixture(autouse=True)
+def logs_as_they_were() -> Iterator[None]:
+    """A command that a test calls in this process sets up the logs of the process: only for itself."""
+    root, configured = logging.getLogger(), structlog.get_config()
+    handlers, level = root.handlers[:], root.level
+    yield
+    structlog.configure(**configured)
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
