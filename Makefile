@@ -8,7 +8,7 @@ RUN = $(VENV)/bin/python -m
 CONSTRAINTS = -c constraints/base.txt -c constraints/dev.txt
 PYTEST_FLAGS ?=
 # Most of the tests' time is waiting, and each worker has engines of its own; `make test WORKERS=0` runs them in one process.
-WORKERS ?= 2
+WORKERS ?= 3
 
 # Tests start processes by the hundred, and each would compile all of Hopline anew where an image forbids to keep that.
 export PYTHONDONTWRITEBYTECODE =
