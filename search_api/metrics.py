@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from indexers.model_metrics import ModelMetrics
 from indexers.opensearch.metrics import StoreMetrics
 from indexers.process_metrics import tell_version
+from search_api.identity.refusals import Reason
+from search_api.problems import Kind
+from search_api.quotas import Kind as QuotaKind
 
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _TOKENS = (100, 250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000)
@@ -27,6 +32,21 @@ class ApiMetrics:
         self._of_searches()
         self._of_hits()
         self._of_contexts()
+        self._begin_at_zero()
+
+    def _begin_at_zero(self) -> None:
+        """A series that begins with its first event has no increase: Prometheus wouldn't see that event."""
+        for metric, label, values in (
+            (self.problems, "kind", get_args(Kind)),
+            (self.auth_failures, "reason", get_args(Reason)),
+            (self.audit_entries, "outcome", ("written", "dropped")),
+            (self.quota_refusals, "kind", get_args(QuotaKind)),
+            (self.query_cache, "outcome", ("hit", "miss")),
+            (self.related_hits, "kind", ("only", "more")),
+            (self.context_documents, "level", ("L0", "L1")),
+        ):
+            for value in values:
+                metric.labels(**{label: value})
 
     def _of_requests(self) -> None:
         """Of every route."""

@@ -77,6 +77,19 @@ class Stopping:
         self.asked.set()
 
 
+async def done_within(work: Coroutine[Any, Any, object], seconds: float) -> bool:
+    """Whether `work` ended in time; raises what it raised. What is late runs on.
+
+    Not `wait_for`, which cancels and then waits for the end: Faust's services catch a cancellation and go on.
+    """
+    task = asyncio.ensure_future(work)
+    await asyncio.wait([task], timeout=seconds)
+    if not task.done():
+        return False
+    task.result()
+    return True
+
+
 @contextlib.asynccontextmanager
 async def _worker(spec: AgentSpec, stopping: Stopping) -> AsyncIterator[Worker]:
     registry = process_registry()
@@ -180,10 +193,8 @@ class Worker:
         if not finished:
             _log.warning("batch.abandoned", reason="not finished within stop_grace_seconds; it comes again")
             pipeline.abandon()
-        try:
-            await asyncio.wait_for(app.stop(), _APP_STOP_SECONDS)
-        except TimeoutError as exc:
-            leave("worker.stop_timed_out", exc)
+        if not await done_within(app.stop(), _APP_STOP_SECONDS):
+            leave("worker.stop_timed_out", TimeoutError(f"Faust took more than {_APP_STOP_SECONDS} s"))
 
     async def _unless_hurried(self, draining: Coroutine[Any, Any, bool]) -> bool:
         async with asyncio.TaskGroup() as tasks:

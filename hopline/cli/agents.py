@@ -76,12 +76,20 @@ def embed(
             "--reindex", help="The second group, of an open `hopline reindex`; ends with it, or at once."
         ),
     ] = False,
+    wait: Annotated[
+        bool,
+        typer.Option(
+            "--wait", help="With --reindex, where none is open: wait for the next one (for Kubernetes)."
+        ),
+    ] = False,
 ) -> None:
     """Chunks of documents into vectors."""
     from streams.agents import embed as agent
 
+    if wait and not reindex:
+        raise typer.BadParameter("--wait goes with --reindex", param_hint="--wait")
     settings = _logging_settings()
-    _run(partial(agent.run, second=reindex), settings, settings.embed)
+    _run(partial(agent.run, second=reindex, wait=wait), settings, settings.embed)
 
 
 @agents.command("extract")

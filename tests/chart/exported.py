@@ -14,8 +14,11 @@ from tools.reference import registries
 
 #: Added by whoever scrapes; `component` by the chart and by the local stack's file of targets.
 TARGET_LABELS = frozenset({"component", "namespace", "instance", "pod", "job"})
-#: What Prometheus itself makes of the rules.
-OF_PROMETHEUS = {"ALERTS": frozenset({"alertname", "alertstate", "severity"})}
+#: What Prometheus itself makes of the rules, and of its scrapes (`component`: the monitors of the chart).
+OF_PROMETHEUS = {
+    "ALERTS": frozenset({"alertname", "alertstate", "severity"}),
+    "up": frozenset({"component", "namespace", "instance", "job"}),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import httpx2
 import pytest
 
+from hopline.local.ports import free_ports
 from indexers.domain.identity import Principal, chunk_id
 from indexers.embedders.factory import load_embedder
 from indexers.errors import ConfigurationError, HoplineError
@@ -21,12 +23,13 @@ from indexers.opensearch.rows import Index
 from indexers.settings import EmbedderSettings, OpenSearchSettings
 from search_api.erasure.stores import count_rows
 from streams.agents.config import AgentConfig
-from streams.agents.embed import EmbedHandler
+from streams.agents.embed import EmbedHandler, next_reindex
 from streams.batch import Record
 from streams.event_fields import new_event_fields
 from streams.events import MemoryChanged, encode
 from streams.reindex.comparing import compared_sides
 from streams.reindex.steps import Reindex
+from streams.settings import AgentSettings
 from tests.agents import Rig, agent_config, opened_rig, vault_root
 from tests.api import principal, running_service
 from tests.conftest import Stack
@@ -236,6 +239,31 @@ async def until(condition: Callable[[], bool], seconds: float = 60) -> None:
     while not condition():
         assert time.monotonic() < end
         await asyncio.sleep(0.05)
+
+
+async def test_the_second_group_waits_for_a_reindex_and_answers_its_probes(world: World) -> None:
+    """Kubernetes starts a worker that ended again at once: without `--wait` its pods would be in a crash loop."""
+    port = free_ports()
+    config = replace(world.rig.config, agent=AgentSettings(http_port=port))
+    waiting = asyncio.create_task(next_reindex(config))
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        for path in ("/livez", "/readyz"):
+            answer = await asked(client, path)
+            assert answer.status_code == 200
+            assert "none is open" in answer.json()["reason"]
+        assert "hopline_build_info" in (await client.get("/metrics")).text
+    assert not waiting.done()
+    number = await world.begin()
+    async with asyncio.timeout(30):
+        assert await waiting == number
+
+
+async def asked(client: httpx2.AsyncClient, path: str) -> httpx2.Response:
+    async with asyncio.timeout(30):
+        while True:
+            with contextlib.suppress(httpx2.ConnectError):
+                return await client.get(path)
+            await asyncio.sleep(0.05)
 
 
 async def test_each_step_may_be_killed_and_called_again(world: World) -> None:

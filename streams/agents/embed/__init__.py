@@ -23,6 +23,7 @@ from indexers.opensearch.gate import Gate
 from indexers.opensearch.generations import Generation, Generations
 from indexers.opensearch.retry import RetryPolicy
 from indexers.ports import Embedder
+from indexers.process_metrics import process_registry, tell_version
 from indexers.taken_embedder import note_taken, taken
 from indexers.watched import WatchedEmbedder
 from streams.agents.config import AgentConfig, open_gate
@@ -30,21 +31,23 @@ from streams.agents.embed.handler import EmbedHandler, Prepared
 from streams.agents.embed.model import Model
 from streams.agents.progress import Progress
 from streams.context import AgentContext
-from streams.worker import run_agent
+from streams.health import Verdict, serve_health
+from streams.worker import Stopping, run_agent
 
 #: Between two looks at which generation is this group's.
 LOOK_SECONDS = 2.0
 _log = structlog.get_logger("hopline.streams.embed")
 
 
-async def run(config: AgentConfig, *, second: bool = False) -> None:
+async def run(config: AgentConfig, *, second: bool = False, wait: bool = False) -> None:
     """Until SIGTERM or SIGINT, or until the generation that this group writes is no longer its own.
 
-    `second`: the group of an open reindex; returns at once where none is open.
+    `second`: the group of an open reindex. Where none is open it returns at once, or with `wait` when one has opened
+    and ended: what restarts it (Kubernetes) would otherwise do so for ever.
     """
     spec = config.spec("embed")
     if second:
-        number = await _fed(config)
+        number = await (next_reindex(config) if wait else _fed(config))
         if number is None:
             _log.info("embed.no_reindex_is_open")
             return
@@ -151,4 +154,24 @@ async def _fed(config: AgentConfig) -> int | None:
         await gate.close()
 
 
-__all__ = ["EmbedHandler", "Prepared", "open_handler", "run", "second_group_part"]
+async def next_reindex(config: AgentConfig) -> int | None:
+    """The open reindex's generation, or the next one's; None where a stop was asked for first. Probes are answered."""
+    agent, stopping = config.agent, Stopping()
+    nothing = Verdict(ok=True, reason="waits for a reindex: none is open")
+    registry = process_registry()
+    tell_version(registry)
+    with stopping.on_signals():
+        async with serve_health(
+            agent.http_host, agent.http_port, registry, live=lambda: nothing, ready=lambda: nothing
+        ):
+            _log.info("embed.waits_for_reindex")
+            while not stopping.asked.is_set():
+                with suppress(Transient):
+                    if (number := await _fed(config)) is not None:
+                        return number
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(stopping.asked.wait(), LOOK_SECONDS)
+    return None
+
+
+__all__ = ["EmbedHandler", "Prepared", "next_reindex", "open_handler", "run", "second_group_part"]
