@@ -137,11 +137,14 @@ async def test_sigterm_leaves_what_does_not_end_within_the_grace(
     first = echo_worker({"hang_at": 4, "preparing": preparing}, stop_grace_seconds=1)
     await until_seen(lambda: len(first.steps("commit")) == 4, what="the fourth batch")
     assert first.terminate() == 0
-    assert await echo_topics.committed() == 30
+    # How many a batch has depends on what the first polls brought.
+    stored = first.done()
+    assert 0 < len(stored) < len(ALL)
+    assert await echo_topics.committed() == len(stored)
     second = echo_worker()
     await all_committed(echo_topics)
     second.terminate()
-    assert second.done() == dict.fromkeys(ALL, 1)
+    assert second.done() + stored == dict.fromkeys(ALL, 1)
 
 
 async def test_a_second_sigterm_cuts_the_grace_short(echo_topics: EchoTopics, echo_worker: Start) -> None:
