@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV ?= .venv
 RUN = $(VENV)/bin/python -m
-CONSTRAINTS = -c constraints/base.txt -c constraints/dev.txt
+CONSTRAINTS = -c constraints/base.txt -c constraints/tracing.txt -c constraints/dev.txt
 PYTEST_FLAGS ?=
 # Most of the tests' time is waiting, and each worker has engines of its own; `make test WORKERS=0` runs them in one process.
 WORKERS ?= 3
@@ -26,7 +26,7 @@ help:
 # The mark is newer than what it was made from, so that a second run costs nothing.
 setup: $(VENV)/.hopline-setup
 
-$(VENV)/.hopline-setup: pyproject.toml constraints/base.txt constraints/dev.txt
+$(VENV)/.hopline-setup: pyproject.toml constraints/base.txt constraints/tracing.txt constraints/dev.txt
 	@test -n '$(PYTHON)' || { echo 'Python 3.11 or newer is needed: apt-get install python3 python3-venv' >&2; exit 1; }
 	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV) || { \
 		echo 'the module venv is missing: apt-get install python3-venv' >&2; exit 1; }
