@@ -29,5 +29,7 @@ setup(
         *sorted(BELOW),
     ],
     package_dir=DATA | TOOLS,
-    package_data={name: ["*", "*/*"] for name in DATA} | {name: ["*"] for name in BELOW},
+    package_data={name: ["*", "*/*"] for name in DATA}
+    | {name: ["*"] for name in BELOW}
+    | {"search_api.web": ["*.json", "static/*", "static/*/*"]},
 )

@@ -41,6 +41,7 @@ from search_api.context.settings import ContextSettings
 from search_api.identity.settings import OidcSettings
 from search_api.mcp.settings import McpSettings
 from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
+from search_api.web.settings import WebSettings
 from streams.settings import AgentSettings, KafkaSettings, TracingSettings, VerifierSettings, WatcherSettings
 
 ENV_PREFIX = "HOPLINE_"
@@ -124,6 +125,7 @@ class Settings(BaseSettings):
     search: SearchSettings = SearchSettings()
     context: ContextSettings = ContextSettings()
     mcp: McpSettings = McpSettings()
+    web: WebSettings = WebSettings()
     local: LocalSettings = LocalSettings()
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -46,11 +47,17 @@ _FIELD_CHARS: Final = 120
 
 
 def create_app(
-    services: Services, *, keys: KeyRing, settings: ApiSettings, mcp: McpEndpoint | None = None
+    services: Services,
+    *,
+    keys: KeyRing,
+    settings: ApiSettings,
+    mcp: McpEndpoint | None = None,
+    page: Callable[[ASGIApp], ASGIApp] | None = None,
 ) -> ASGIApp:
     """The whole service as an ASGI application; the caller owns what `services` hold and closes it.
 
-    `mcp` answers at its path, behind all that REST requests pass, while it is `serving`.
+    `mcp` answers at its path, behind all that REST requests pass, while it is `serving`. `page` gives the web page,
+    which needs no key, and hands on what isn't its own.
     """
     api = _routes()
     api.state.services = services
@@ -67,6 +74,8 @@ def create_app(
     )
     app = Boundary(app, metrics=metrics)
     app = Authenticate(app, authenticator=authenticator, metrics=metrics)
+    if page is not None:
+        app = page(app)
     return RequestEdge(
         app,
         metrics=metrics,

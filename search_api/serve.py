@@ -61,7 +61,9 @@ async def _serve(settings: ServeSettings) -> None:
     async with (
         _closing(tracing),
         opened(settings, embedder=embedder, metrics=metrics, tracing=tracing) as (services, gate),
-        served(services, keys=keys, api=settings.api, mcp=settings.mcp) as app,
+        served(
+            services, keys=keys, api=settings.api, mcp=settings.mcp, web=settings.web, oidc=settings.oidc
+        ) as app,
     ):
         server = uvicorn.Server(
             uvicorn.Config(

@@ -50,6 +50,7 @@ from search_api.retrieval.service import SearchService
 from search_api.retrieval.spaces import GenerationSpaces
 from search_api.services import Readiness, Services
 from search_api.settings import ApiSettings, LimitsSettings, SearchSettings
+from search_api.web.settings import WebSettings
 from streams.producer import EventProducer
 from streams.settings import KafkaSettings, TracingSettings
 from streams.topics import Topics
@@ -85,6 +86,7 @@ class ServeSettings:
     #: Vaults of the namespaces without a root of their own; None: there are none.
     memories: Path | None = None
     mcp: McpSettings = field(default_factory=McpSettings)
+    web: WebSettings = field(default_factory=WebSettings)
     tracing: TracingSettings = field(default_factory=TracingSettings)
 
 

@@ -37,6 +37,7 @@ def api_command() -> None:
             oidc=settings.oidc,
             secret=installation_secret(settings),
             mcp=settings.mcp,
+            web=settings.web,
             keys_file=settings.keys_file,
             memories=settings.memory_tree,
             tracing=settings.tracing,

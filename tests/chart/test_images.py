@@ -270,7 +270,9 @@ def test_prometheus_asks_every_process_where_it_answers() -> None:
 
 def test_the_images_can_send_traces(stages: dict[str, Stage]) -> None:
     """A setting that the chart offers must not need a package that isn't there. Both images go on from `packages`."""
-    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["tracing"]
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"][
+        "tracing"
+    ]
     pinned = {line.split("==")[0] for line in (ROOT / "constraints" / "tracing.txt").read_text().splitlines()}
     assert {re.split("[<>=]", wanted)[0] for wanted in extra} <= pinned
     assert any("-r constraints/tracing.txt" in step.text for step in stages["packages"].steps)
