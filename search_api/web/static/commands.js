@@ -7,6 +7,7 @@ import { t } from "./text.js";
 
 const WAIT_MS = 300;
 const PATIENCE_MS = 30_000;
+const SEEN_MS = 1_500;
 
 /** One command at a time. `done()` is called when it has been carried out. */
 export function commands(app, done) {
@@ -25,7 +26,10 @@ export function commands(app, done) {
     }
     state.busy = false;
     app.draw();
-    if (!state.problem) await done();
+    if (state.problem) return;
+    await done();
+    // Searches of the engine see a change up to a second later than its log.
+    setTimeout(done, SEEN_MS);
   }
 
   async function carriedOut(event) {

@@ -22,6 +22,7 @@ export function entityView(app, { id: asked }) {
   const says = commands(app, read);
 
   async function read() {
+    if (stop.signal.aborted) return;
     try {
       const [about, { history }] = await Promise.all([get(at, {}, stop.signal), get(`${at}/history`, {}, stop.signal)]);
       Object.assign(state, { about, history, found: null });

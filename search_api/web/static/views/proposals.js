@@ -16,6 +16,7 @@ export function proposalsView(app) {
   }, app.draw);
   let list = fresh();
   const says = commands(app, async () => {
+    if (stop.signal.aborted) return;
     list = fresh();
     await list.more();
   });

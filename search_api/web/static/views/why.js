@@ -24,7 +24,7 @@ const details = (reason) => [
 
 export function why(hit) {
   const total = hit.reasons.reduce((sum, reason) => sum + reason.contribution, 0);
-  return html`<div class="scroll"><table>
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${t("why")}><table>
       <caption class="unseen">${t("why.title", { title: hit.title })}</caption>
       <thead><tr><th scope="col">${t("why.leg")}</th><th scope="col" class="number">${t("why.raw")}</th>
         <th scope="col" class="number">${t("why.normalised")}</th><th scope="col" class="number">${t("why.weight")}</th>
@@ -48,7 +48,7 @@ export function why(hit) {
 }
 
 export function stages(trace) {
-  return html`<div class="scroll"><table>
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${t("trace.title")}><table>
       <caption class="unseen">${t("trace.title")}</caption>
       <thead><tr><th scope="col">${t("trace.stage")}</th><th scope="col" class="number">${t("trace.in")}</th>
         <th scope="col" class="number">${t("trace.out")}</th><th scope="col" class="number">ms</th></tr></thead>
