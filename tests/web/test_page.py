@@ -15,6 +15,7 @@ from search_api.keys import store_key
 from streams.rebuild import AGENTS
 from tests.browser import PHONE, Visit, opened_browser, visit
 from tests.conftest import Stack
+from tests.login_issuer import LoginIssuer, login_issuer
 from tests.pipeline import Pipeline, running
 
 pytestmark = pytest.mark.engines
@@ -68,13 +69,22 @@ def hostile_notes() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def pipeline(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
+def issuer() -> Iterator[LoginIssuer]:
+    with login_issuer(tenant="one", agent="olga", roles=["reader"]) as issuer:
+        yield issuer
+
+
+@pytest.fixture(scope="module")
+def pipeline(
+    stack: Stack, tmp_path_factory: pytest.TempPathFactory, issuer: LoginIssuer
+) -> Iterator[Pipeline]:
     folder = tmp_path_factory.mktemp("page")
     own = Pipeline(
         prefix=f"t{os.urandom(5).hex()}",
         kafka_servers=stack.kafka_servers,
         opensearch_url=stack.opensearch_url,
         data_dir=folder,
+        settings=issuer.settings(),
         vaults=[
             {"name": "one", "path": str(write_vault(folder / "one", NOTES)), "tenant": "one"},
             {"name": "two", "path": str(write_vault(folder / "two", hostile_notes())), "tenant": "two"},
@@ -114,14 +124,31 @@ def test_a_wrong_key_says_so_and_the_right_one_opens_the_page(pipeline: Pipeline
         here.expected = ("401",)
         here.page.goto(here.address)
         here.page.get_by_label("API key").fill("no-such-key")
-        here.page.get_by_role("button", name="Log in").click()
+        here.page.get_by_role("button", name="Log in", exact=True).click()
         expect(here.page.get_by_role("alert")).to_contain_text("This key isn't known")
         here.log_in(READER)
         expect(here.page.locator("header")).to_contain_text("ada · one")
         here.page.get_by_role("button", name="Log out").click()
         expect(here.page.get_by_label("API key")).to_be_visible()
         assert READER not in here.page.url
+        here.log_in(READER)
+        here.page.evaluate("sessionStorage.setItem('hopline.key', 'revoked')")
+        here.go("search?q=ferry")
+        expect(here.page.get_by_role("alert")).to_contain_text("This key isn't known")
+        expect(here.page.get_by_label("API key")).to_be_visible()
         assert here.page.evaluate("sessionStorage.length") == 0
+
+
+def test_who_logs_in_at_the_issuer_comes_back_to_the_view_that_was_asked_for(
+    pipeline: Pipeline, browser: Browser, issuer: LoginIssuer
+) -> None:
+    with visit(browser, pipeline.api_url) as here:
+        here.expected = (f"asked elsewhere: {issuer.url}/",)
+        here.go("search?q=ferry")
+        here.page.get_by_role("button", name="Log in at your organisation").click()
+        here.page.locator(".hit").first.wait_for()
+        expect(here.page.locator("header")).to_contain_text("olga · one")
+        assert here.page.url == f"{pipeline.api_url}/#/search?q=ferry"
 
 
 def test_search_why_document_link_and_backlink(pipeline: Pipeline, browser: Browser) -> None:

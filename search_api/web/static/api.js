@@ -35,7 +35,10 @@ export async function call(method, path, { query = {}, body, signal, token = bea
   }
   if (answer.ok) return answer.status === 204 ? null : answer.json();
   const told = await answer.json().catch(() => ({ title: answer.statusText }));
-  throw new Problem(answer.status, { ...told, retryAfter: answer.headers.get("retry-after") });
+  const problem = new Problem(answer.status, { ...told, retryAfter: answer.headers.get("retry-after") });
+  // The key that was good is no longer: the shell asks for another.
+  if (problem.status === 401 && token === bearer()) dispatchEvent(new CustomEvent("unauthorized", { detail: problem }));
+  throw problem;
 }
 
 export const get = (path, query, signal) => call("GET", path, { query, signal });

@@ -136,6 +136,10 @@ async function begin() {
   }
   addEventListener("hashchange", () => open());
   addEventListener("keydown", slash);
+  addEventListener("unauthorized", ({ detail }) => {
+    session.leave();
+    open(detail);
+  });
   open(reason);
 }
 
