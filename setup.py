@@ -13,6 +13,8 @@ DATA = {
 }
 #: The same for code: what `hopline train-entities` runs.
 TOOLS = {"hopline_training": "tools/train_entities"}
+#: The files of the web page.
+PAGE = ("search_api.web.static", "search_api.web.static.views", "search_api.web.static.vendor")
 #: A folder with an importable name counts as a package, and must be named as one.
 BELOW = {
     f"{name}.{folder.name}"
@@ -27,9 +29,11 @@ setup(
         *DATA,
         *TOOLS,
         *sorted(BELOW),
+        *PAGE,
     ],
     package_dir=DATA | TOOLS,
     package_data={name: ["*", "*/*"] for name in DATA}
     | {name: ["*"] for name in BELOW}
-    | {"search_api.web": ["*.json", "static/*", "static/*/*"]},
+    | {name: ["*"] for name in PAGE}
+    | {"search_api.web": ["*.json"]},
 )
