@@ -77,21 +77,22 @@ def opened_browser() -> Iterator[Browser]:
 
 
 @contextlib.contextmanager
-def visit(browser: Browser, address: str, **context: Any) -> Iterator[Visit]:
+def visit(browser: Browser, address: str, *, also: str | None = None, **context: Any) -> Iterator[Visit]:
+    """`also`: another place that the page may ask, such as an issuer of tokens."""
     settings = {"viewport": WIDE, "locale": "en-GB", "color_scheme": "light"} | context
     opened: BrowserContext = browser.new_context(**settings)
     opened.add_init_script(_LISTEN)
     page = opened.new_page()
     page.set_default_timeout(15_000)
     here = Visit(page=page, address=address)
-    origin = urlsplit(address).netloc
+    origins = {urlsplit(place).netloc for place in (address, also) if place}
 
     def on_console(message: ConsoleMessage) -> None:
         if message.type == "error":
             here.faults.append(message.text)
 
     def on_request(request: Request) -> None:
-        if urlsplit(request.url).netloc != origin and not request.url.startswith(("data:", "blob:")):
+        if urlsplit(request.url).netloc not in origins and not request.url.startswith(("data:", "blob:")):
             here.faults.append(f"asked elsewhere: {request.url}")
 
     page.on("console", on_console)

@@ -20,13 +20,17 @@ CLIENT = "hopline-page"
 
 
 class LoginIssuer(ThreadingHTTPServer):
-    """`claims`: of the access token. Refuses a code without the verifier of its challenge."""
+    """`claims`: of the access token. Refuses a code without the verifier of its challenge.
+
+    `refusal`: error that people get instead of a code.
+    """
 
     daemon_threads = True
 
     def __init__(self, claims: dict[str, Any]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.claims = claims
+        self.refusal: str | None = None
         self.key: SigningKey = rsa_key()
         #: Code → what its authorization asked for.
         self.open: dict[str, dict[str, str]] = {}
@@ -55,6 +59,8 @@ class LoginIssuer(ThreadingHTTPServer):
         }
 
     def authorize(self, asked: dict[str, str]) -> str:
+        if self.refusal is not None:
+            return f"{asked['redirect_uri']}?{urlencode({'error': self.refusal, 'state': asked['state']})}"
         code = secrets.token_urlsafe(16)
         self.open[code] = asked
         return f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}"

@@ -37,7 +37,7 @@ export async function call(method, path, { query = {}, body, signal, token = bea
   const told = await answer.json().catch(() => ({ title: answer.statusText }));
   const problem = new Problem(answer.status, { ...told, retryAfter: answer.headers.get("retry-after") });
   // The key that was good is no longer: the shell asks for another.
-  if (problem.status === 401 && token === bearer()) dispatchEvent(new CustomEvent("unauthorized", { detail: problem }));
+  if (problem.status === 401 && token && token === bearer()) dispatchEvent(new CustomEvent("unauthorized", { detail: problem }));
   throw problem;
 }
 

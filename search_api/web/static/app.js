@@ -1,7 +1,7 @@
 // The shell: which view an address means, who is logged in, language and colours.
 
 import { html, nothing, render } from "./vendor/lit-html.js";
-import { get } from "./api.js";
+import { call, get } from "./api.js";
 import { loading, problemCard } from "./parts.js";
 import * as session from "./session.js";
 import { current, languages, preferred, remember, t, use } from "./text.js";
@@ -25,12 +25,22 @@ const app = { config: { login: null }, draw, go, entered };
 let view = null;
 let name = "search";
 let pending = false;
+let started = false;
+
+/** What its escapes say; text with others than that is the id of nothing, which the service then says. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
 
 /** `#/document/ID?depth=2` → its view, id and query. */
 function route() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [first, ...rest] = path.split("/");
-  return { name: first in VIEWS ? first : "search", id: decodeURIComponent(rest.join("/")), query: new URLSearchParams(query) };
+  return { name: Object.hasOwn(VIEWS, first) ? first : "search", id: decoded(rest.join("/")), query: new URLSearchParams(query) };
 }
 
 function go(path, query) {
@@ -69,6 +79,13 @@ function draw() {
 
 function entered() {
   open();
+}
+
+/** The key or token has come to its end: the address stays, and is opened after the next login. */
+function refused(problem) {
+  if (!session.who()) return;
+  session.leave();
+  open(problem);
 }
 
 function logOut() {
@@ -123,24 +140,42 @@ async function begin() {
   const theme = localStorage.getItem(THEME);
   if (theme) document.documentElement.dataset.theme = theme;
   await use(preferred());
+  addEventListener("hashchange", () => started && open());
+  addEventListener("keydown", slash);
+  addEventListener("unauthorized", ({ detail }) => refused(detail));
+  await start();
+}
+
+/** Who looks, as far as this tab knows. A service that is away for now costs nobody their login. */
+async function start() {
   view = { title: () => "…", template: loading };
   draw();
   let reason;
   try {
-    app.config = await session.config();
-    if (session.isReturn()) location.hash = (await session.finishLogin(app.config.login)) || "#/search";
+    app.config = await call("GET", "/web/config.json", { token: null });
+    if (session.isReturn() && app.config.login) reason = await returned();
     if (session.bearer()) session.know(await get("/v1/whoami"));
   } catch (fault) {
+    if (![401, 403].includes(fault.status)) {
+      view = { title: () => t("problem.other"), template: () => problemCard(fault, start) };
+      draw();
+      return;
+    }
     session.leave();
     reason = fault;
   }
-  addEventListener("hashchange", () => open());
-  addEventListener("keydown", slash);
-  addEventListener("unauthorized", ({ detail }) => {
-    session.leave();
-    open(detail);
-  });
+  started = true;
   open(reason);
+}
+
+/** Back from the issuer. Gives why nobody is logged in, if so. */
+async function returned() {
+  try {
+    await session.finishLogin(app.config.login);
+    return undefined;
+  } catch (fault) {
+    return fault;
+  }
 }
 
 begin().catch((fault) => render(problemCard(fault), root));

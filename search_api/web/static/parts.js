@@ -5,14 +5,14 @@ import { number, t } from "./text.js";
 
 export const link = (view, id, title) => html`<a href="#/${view}/${encodeURIComponent(id)}"><bdi>${title}</bdi></a>`;
 
-/** What went wrong and what to do about it. */
+/** What went wrong and what to do about it: a problem of the service, or any Error. */
 export function problemCard(problem, again) {
   const what = t(problem.status === 0 ? "problem.unreachable" : `problem.${problem.kind || problem.status}`);
   const known = !what.startsWith("problem.");
   return html`<section class="card problem" role="alert">
     <h2>${known ? what : problem.title || t("problem.other")}</h2>
     ${problem.message ? html`<p>${problem.message}</p>` : nothing}
-    <ul>${problem.errors.map((error) => html`<li><code>${error.field}</code> ${error.message}</li>`)}</ul>
+    <ul>${(problem.errors ?? []).map((error) => html`<li><code>${error.field}</code> ${error.message}</li>`)}</ul>
     ${problem.retryAfter ? html`<p>${t("problem.retry", { seconds: problem.retryAfter })}</p>` : nothing}
     ${problem.requestId ? html`<p class="soft">${t("problem.request")} <code>${problem.requestId}</code></p>` : nothing}
     ${again ? html`<p><button type="button" @click=${again}>${t("again")}</button></p>` : nothing}

@@ -1,15 +1,18 @@
 // Who looks: a key or a token, kept for this tab alone and never in an address.
 
-const KEY = "hopline.key";
-const BACK = "hopline.back";
+const OURS = "hopline.";
+const KEY = `${OURS}key`;
+const BACK = `${OURS}back`;
+const ISSUER = `${OURS}oidc.`;
 
 let told = null;
 
 export const bearer = () => sessionStorage.getItem(KEY);
 export const enter = (key) => sessionStorage.setItem(KEY, key);
 
+/** Forgets the key or token, and what the library of the login has kept of it. */
 export function leave() {
-  sessionStorage.removeItem(KEY);
+  for (const key of Object.keys(sessionStorage)) if (key.startsWith(OURS)) sessionStorage.removeItem(key);
   told = null;
 }
 
@@ -23,11 +26,6 @@ export const may = (role) => {
   return Boolean(told) && told.roles.some((own) => ranks.indexOf(own) >= ranks.indexOf(role));
 };
 
-export async function config() {
-  const answer = await fetch("/web/config.json", { credentials: "omit" });
-  return answer.json();
-}
-
 /** The login at the issuer (authorization code with PKCE), by its library; loaded only here. */
 async function manager(login) {
   const { UserManager, WebStorageStateStore } = await import("./vendor/oidc-client-ts.js");
@@ -38,14 +36,24 @@ async function manager(login) {
     redirect_uri: `${location.origin}/`,
     response_type: "code",
     automaticSilentRenew: false,
-    stateStore: new WebStorageStateStore({ store: sessionStorage, prefix: "hopline.oidc." }),
-    userStore: new WebStorageStateStore({ store: sessionStorage, prefix: "hopline.oidc." }),
+    stateStore: new WebStorageStateStore({ store: sessionStorage, prefix: ISSUER }),
+    userStore: new WebStorageStateStore({ store: sessionStorage, prefix: ISSUER }),
   });
+}
+
+/** What goes wrong in `step` is the issuer's to mend, and said so. */
+async function atIssuer(step) {
+  try {
+    return await step();
+  } catch (fault) {
+    fault.kind = "issuer";
+    throw fault;
+  }
 }
 
 export async function goToIssuer(login, back) {
   sessionStorage.setItem(BACK, back);
-  await (await manager(login)).signinRedirect();
+  await atIssuer(async () => (await manager(login)).signinRedirect());
 }
 
 export const isReturn = () => {
@@ -53,15 +61,17 @@ export const isReturn = () => {
   return query.has("state") && (query.has("code") || query.has("error"));
 };
 
-/** Back from the issuer: takes the token and cleans the address. Gives the view that was asked for before. */
+/** Back from the issuer: takes the token, and puts the view that was asked for before into the address. */
 export async function finishLogin(login) {
   try {
-    const user = await (await manager(login)).signinRedirectCallback();
-    enter(user.access_token);
+    await atIssuer(async () => {
+      const issuer = await manager(login);
+      const user = await issuer.signinRedirectCallback();
+      enter(user.access_token);
+      await issuer.removeUser();
+    });
   } finally {
-    history.replaceState(null, "", "/");
+    history.replaceState(null, "", `/${sessionStorage.getItem(BACK) ?? ""}`);
+    sessionStorage.removeItem(BACK);
   }
-  const back = sessionStorage.getItem(BACK);
-  sessionStorage.removeItem(BACK);
-  return back;
 }

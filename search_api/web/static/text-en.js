@@ -159,6 +159,7 @@ export default {
   "problem.other": "That didn't work",
   "problem.unreachable": "The service doesn't answer. Is it running, and is the network up?",
   "problem.unauthorized": "This key isn't known, or no longer",
+  "problem.issuer": "The login at your organisation didn't work: try again, or ask who runs it",
   "problem.forbidden": "Your key may not do this",
   "problem.not-found": "There is no such thing, or you may not see it",
   "problem.rate-limited": "Too many requests: wait a little",

@@ -159,6 +159,7 @@ export default {
   "problem.other": "작업에 실패했습니다",
   "problem.unreachable": "서비스가 응답하지 않습니다. 실행 중인지, 네트워크가 연결되어 있는지 확인하세요.",
   "problem.unauthorized": "알 수 없거나 더 이상 유효하지 않은 키입니다",
+  "problem.issuer": "조직 로그인이 되지 않았습니다. 다시 시도하거나 운영자에게 문의하세요",
   "problem.forbidden": "이 키로는 할 수 없습니다",
   "problem.not-found": "없거나 볼 수 없는 항목입니다",
   "problem.rate-limited": "요청이 너무 많습니다. 잠시 기다려 주세요",

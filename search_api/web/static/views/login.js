@@ -26,6 +26,17 @@ export function loginView(app, { reason = null } = {}) {
     }
   }
 
+  async function elsewhere() {
+    Object.assign(state, { busy: true, problem: null });
+    app.draw();
+    try {
+      await goToIssuer(app.config.login, location.hash);
+    } catch (fault) {
+      Object.assign(state, { busy: false, problem: fault });
+      app.draw();
+    }
+  }
+
   return {
     title: () => t("login.title"),
     template: () => html`<h1>${t("login.title")}</h1>
@@ -37,7 +48,7 @@ export function loginView(app, { reason = null } = {}) {
         <div class="buttons">
           <button class="main" ?disabled=${state.busy}>${t("login.enter")}</button>
           ${app.config.login
-            ? html`<button type="button" @click=${() => goToIssuer(app.config.login, location.hash)}>${t("login.issuer")}</button>`
+            ? html`<button type="button" ?disabled=${state.busy} @click=${elsewhere}>${t("login.issuer")}</button>`
             : nothing}
         </div>
       </form>`,
