@@ -177,6 +177,8 @@ def value_without(parameter: Any) -> str:
 
 def routes_page() -> str:
     from search_api.app import openapi_document
+    from search_api.web.files import BELOW
+    from search_api.web.page import CONFIG_PATH
 
     document = openapi_document()
     lines = [
@@ -184,6 +186,9 @@ def routes_page() -> str:
         "`GET /openapi.json` gives the whole description (OpenAPI 3.1). Errors are `application/problem+json`",
         "(RFC 9457); each answer carries `X-Request-Id`. Every route but health, readiness and metrics",
         "needs `Authorization: Bearer KEY`.\n",
+        f"[The page](../how-to/look-in.md) is at `/`, its files below `{BELOW}`: GET and HEAD, without a key.",
+        f"`{CONFIG_PATH}` is what it must know before a login: `version`, and `login` (`authority`, `client_id`,",
+        "`scope` of the issuer of tokens; null where there is none).\n",
     ]
     for path, methods in sorted(document["paths"].items()):
         for method, route in sorted(methods.items()):

@@ -24,12 +24,13 @@ _TYPES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaticFile:
-    """`tag`: strong entity tag, of the content alone."""
+    """`tag`, `packed_tag`: strong ones, so that each names its own bytes (RFC 9110, 8.8.3.3)."""
 
     media_type: str
     content: bytes
     packed: bytes
     tag: str
+    packed_tag: str
 
 
 def static_files(folder: Path = FOLDER) -> Mapping[str, StaticFile]:
@@ -42,9 +43,11 @@ def static_files(folder: Path = FOLDER) -> Mapping[str, StaticFile]:
 
 
 def static_file(content: bytes, suffix: str) -> StaticFile:
+    digest = hashlib.sha256(content).hexdigest()[:32]
     return StaticFile(
         media_type=_TYPES[suffix],
         content=content,
         packed=gzip.compress(content, mtime=0),
-        tag=f'"{hashlib.sha256(content).hexdigest()[:32]}"',
+        tag=f'"{digest}"',
+        packed_tag=f'"{digest}-gzip"',
     )

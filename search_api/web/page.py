@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -45,7 +45,10 @@ class WebPage:
             **static_files(),
             CONFIG_PATH: static_file(json.dumps(config).encode(), ".json"),
         }
-        self._headers = security_headers(None if login is None else origin(login["authority"]))
+        guards = security_headers(None if login is None else origin(login["authority"]))
+        self._guards = [(name.encode(), value.encode()) for name, value in guards.items()]
+        self._no_file = replace(_NO_FILE, headers=guards)
+        self._no_method = replace(_NO_METHOD, headers={**guards, **_NO_METHOD.headers})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")
@@ -55,23 +58,24 @@ class WebPage:
         scope["route"] = _Route()
         file, request_id = self._files.get(path), scope["state"]["request_id"]
         if file is None:
-            await send_problem(send, _NO_FILE, request_id)
+            await send_problem(send, self._no_file, request_id)
         elif scope["method"] not in {"GET", "HEAD"}:
-            await send_problem(send, _NO_METHOD, request_id)
+            await send_problem(send, self._no_method, request_id)
         else:
             await self._send(file, scope, send)
 
     async def _send(self, file: StaticFile, scope: Scope, send: Send) -> None:
-        packs = b"gzip" in (header(scope, b"accept-encoding") or b"")
+        packs = _takes_gzip(scope)
+        tag = file.packed_tag if packs else file.tag
         headers = [
-            *self._headers,
+            *self._guards,
             (b"content-type", file.media_type.encode()),
-            (b"etag", file.tag.encode()),
+            (b"etag", tag.encode()),
             # Asked about each time, and sent again only when it has changed: a new release is seen at once.
             (b"cache-control", b"no-cache"),
             (b"vary", b"accept-encoding"),
         ]
-        if _knows(scope, file.tag):
+        if _knows(scope, tag):
             await send({"type": "http.response.start", "status": 304, "headers": headers})
             await send({"type": "http.response.body", "body": b""})
             return
@@ -82,7 +86,7 @@ class WebPage:
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
 
 
-def security_headers(issuer: str | None) -> list[tuple[bytes, bytes]]:
+def security_headers(issuer: str | None) -> dict[str, str]:
     """Nothing runs but our files, nothing is fetched but from here. `issuer`: origin of the login, asked for tokens."""
     policy = {
         "default-src": "'none'",
@@ -97,7 +101,7 @@ def security_headers(issuer: str | None) -> list[tuple[bytes, bytes]]:
         # Templates that stand in our files; what they are filled with becomes text.
         "trusted-types": "lit-html",
     }
-    told = {
+    return {
         "content-security-policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
         "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",
@@ -105,7 +109,6 @@ def security_headers(issuer: str | None) -> list[tuple[bytes, bytes]]:
         "cross-origin-resource-policy": "same-origin",
         "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     }
-    return [(name.encode(), value.encode()) for name, value in told.items()]
 
 
 def origin(url: str) -> str:
@@ -124,4 +127,22 @@ def _login(settings: WebSettings, oidc: OidcSettings) -> dict[str, Any] | None:
 
 def _knows(scope: Scope, tag: str) -> bool:
     told = (header(scope, b"if-none-match") or b"").decode("latin-1")
-    return tag in {part.strip().removeprefix("W/") for part in told.split(",")}
+    return not {"*", tag}.isdisjoint(part.strip().removeprefix("W/") for part in told.split(","))
+
+
+def _takes_gzip(scope: Scope) -> bool:
+    """Whether `Accept-Encoding` names it, or else all, with a weight above 0 (RFC 9110, 12.5.3)."""
+    weights: dict[str, float] = {}
+    for part in (header(scope, b"accept-encoding") or b"").decode("latin-1").lower().split(","):
+        coding, _, parameter = part.partition(";")
+        name, _, value = parameter.partition("=")
+        weights[coding.strip()] = _weight(value) if name.strip() == "q" else 1.0
+    return weights.get("gzip", weights.get("*", 0.0)) > 0
+
+
+def _weight(text: str) -> float:
+    """0 for what is none: plain bytes are understood by everybody."""
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0

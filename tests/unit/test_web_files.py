@@ -74,6 +74,48 @@ async def test_a_file_that_is_known_is_not_sent_again(http: httpx2.AsyncClient) 
 
 
 @pytest.mark.parametrize(
+    ("asked", "packed"),
+    [
+        ("gzip, br", True),
+        ("br;q=1, GZIP;q=0.2", True),
+        ("*", True),
+        ("gzip;q=0", False),
+        ("*;q=0", False),
+        ("gzip;q=0, *", False),
+        ("x-gzip-not, br", False),
+        ("gzip;q=nonsense", False),
+        ("", False),
+    ],
+)
+async def test_who_takes_no_gzip_gets_none(http: httpx2.AsyncClient, asked: str, packed: bool) -> None:  # noqa: FBT001 - a parameter
+    answer = await http.get("/web/app.js", headers={"accept-encoding": asked})
+    assert ("content-encoding" in answer.headers) is packed
+    assert answer.text == (FOLDER / "app.js").read_text(encoding="utf-8")
+
+
+async def test_packed_and_plain_are_two_things_to_a_cache(http: httpx2.AsyncClient) -> None:
+    """A strong tag names bytes, not what they unpack to (RFC 9110, 8.8.3.3)."""
+    packed = await http.get("/web/app.js", headers={"accept-encoding": "gzip"})
+    plain = await http.get("/web/app.js", headers={"accept-encoding": "identity"})
+    assert packed.headers["etag"] != plain.headers["etag"]
+    for first, encoding in ((packed, "gzip"), (plain, "identity")):
+        asked = {"if-none-match": first.headers["etag"], "accept-encoding": encoding}
+        again = await http.get("/web/app.js", headers=asked)
+        assert (again.status_code, again.headers["etag"]) == (304, first.headers["etag"])
+    anything = await http.get("/web/app.js", headers={"if-none-match": "*"})
+    assert anything.status_code == 304
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/web/nothing.js"), ("POST", "/")])
+async def test_what_is_refused_is_guarded_like_the_page(
+    http: httpx2.AsyncClient, method: str, path: str
+) -> None:
+    answer = await http.request(method, path)
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+
+
+@pytest.mark.parametrize(
     "path", ["/web/", "/web/../page.py", "/web/%2e%2e/page.py", "/web/nothing.js", "/web/vendor"]
 )
 async def test_nothing_but_the_pages_files_can_be_named(http: httpx2.AsyncClient, path: str) -> None:
